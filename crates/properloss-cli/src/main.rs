@@ -1,0 +1,3 @@
+//! The `properloss` command.
+
+fn main() {}

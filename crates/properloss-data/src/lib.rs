@@ -1,0 +1,1 @@
+//! Readers, generators and model files for properloss.

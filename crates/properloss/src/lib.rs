@@ -1,0 +1,8 @@
+//! Learn a binary classifier *together with its loss*, among proper losses only.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod link;
+pub mod piecewise;
+
+pub use error::{Error, Result};
