@@ -1,10 +1,10 @@
 //! Approximability: how near a learned link can come to the link of any proper canonical loss.
 
-use super::neighbours::{biconnectivity_radius, connectivity_radius};
+use super::combine::Knots;
+use super::neighbours::radii;
 use super::scored::Sum;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
-use crate::piecewise::PiecewiseAffine;
 
 /// `E(u, ℓ) = ∫_{z_1}^{z_m} |v(z) - u(z)| dz` between a learned link `u` and the inverse link `v` of
 /// a proper canonical loss, exact up to rounding.
@@ -86,25 +86,30 @@ fn zero(g: impl Fn(f64) -> f64, a: f64, b: f64) -> Option<f64> {
 }
 
 /// The piecewise-affine link through `(z_i, v(z_i))`: the one of the proof of Lemma lemCONC. The
-/// scores have to increase strictly; the ends have the greatest slope between scores.
+/// scores have to increase; the ends have the greatest slope between scores. Scores where `v` does
+/// not rise by a unit in the last place are passed over.
 pub fn interpolating_link(target: &dyn InverseLink, scores: &[f64]) -> Result<PiecewiseLink> {
     if scores.len() < 2 {
         return Err(Error::TooShort { what: "scores", length: scores.len(), minimum: 2 });
     }
-    let values: Vec<f64> = scores.iter().map(|&z| target.u(z)).collect();
-    let inner = PiecewiseAffine::new(scores.to_vec(), values)?;
-    let steepest = (0..scores.len() - 1).map(|k| inner.piece_slope(k)).fold(0.0, f64::max);
-    let (mut x, mut y) = (inner.x().to_vec(), inner.y().to_vec());
-    let last = y.len() - 1;
-    if y[last] < 1.0 {
-        x.push(x[last] + (1.0 - y[last]) / steepest);
-        y.push(1.0);
+    let (first, last) = (scores[0], scores[scores.len() - 1]);
+    let steepest = scores
+        .windows(2)
+        .filter(|pair| pair[1] > pair[0])
+        .map(|pair| (target.u(pair[1]) - target.u(pair[0])) / (pair[1] - pair[0]))
+        .fold(0.0, f64::max);
+    if steepest <= 0.0 {
+        return Err(Error::OutOfDomain {
+            what: "rise of the link over the scores",
+            value: target.u(last) - target.u(first),
+            expected: "above 0",
+        });
     }
-    if y[0] > 0.0 {
-        x.insert(0, x[0] - y[0] / steepest);
-        y.insert(0, 0.0);
+    let mut knots = Knots::start(first - target.u(first) / steepest, scores.len() + 2);
+    for &z in scores {
+        knots.push(z, target.u(z));
     }
-    PiecewiseLink::new(PiecewiseAffine::new(x, y)?)
+    knots.finish(last + target.one_minus_u(last) / steepest)
 }
 
 /// The bounds on `inf_u E(u, ℓ)`, from the loosest to the tightest.
@@ -132,8 +137,7 @@ pub fn approximation_bound(
     w: &[f64],
     target: &dyn InverseLink,
 ) -> Result<ApproximationBound> {
-    let epsilon_biconnected = biconnectivity_radius(x, w.len())?;
-    let epsilon_connected = connectivity_radius(x, w.len())?;
+    let (epsilon_connected, epsilon_biconnected) = radii(x, w.len())?;
     let mut z: Vec<f64> =
         x.chunks_exact(w.len()).map(|row| row.iter().zip(w).map(|(x, w)| x * w).sum()).collect();
     let m = z.len() as f64;

@@ -16,20 +16,20 @@ pub fn slope_range(u: &PiecewiseLink) -> (f64, f64) {
 
 /// Collects knots; one that does not lie strictly above its predecessor in both coordinates (after
 /// rounding) is dropped, which moves the link by a rounding error at most.
-struct Knots {
+pub(super) struct Knots {
     x: Vec<f64>,
     y: Vec<f64>,
 }
 
 impl Knots {
-    fn start(x: f64, capacity: usize) -> Self {
+    pub(super) fn start(x: f64, capacity: usize) -> Self {
         let (mut xs, mut ys) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
         xs.push(x);
         ys.push(0.0);
         Self { x: xs, y: ys }
     }
 
-    fn push(&mut self, x: f64, y: f64) {
+    pub(super) fn push(&mut self, x: f64, y: f64) {
         let last = self.x.len() - 1;
         if x > self.x[last] && y > self.y[last] && y < 1.0 {
             self.x.push(x);
@@ -37,7 +37,7 @@ impl Knots {
         }
     }
 
-    fn finish(mut self, x: f64) -> Result<PiecewiseLink> {
+    pub(super) fn finish(mut self, x: f64) -> Result<PiecewiseLink> {
         while self.x.len() > 1 && self.x.last().is_some_and(|&last| last >= x) {
             self.x.pop();
             self.y.pop();

@@ -121,8 +121,14 @@ pub fn connectivity_radius(x: &[f64], columns: usize) -> Result<f64> {
 /// distance of any row to its second neighbour; a binary search over the distances above both
 /// tests each candidate by its articulation points.
 pub fn biconnectivity_radius(x: &[f64], columns: usize) -> Result<f64> {
+    Ok(radii(x, columns)?.1)
+}
+
+/// Both radii from one table of distances.
+pub(super) fn radii(x: &[f64], columns: usize) -> Result<(f64, f64)> {
     let distances = Distances::new(x, columns, 3)?;
-    let mut least = distances.bottleneck();
+    let connected = distances.bottleneck();
+    let mut least = connected;
     for i in 0..distances.rows {
         let (mut first, mut second) = (f64::INFINITY, f64::INFINITY);
         for j in (0..distances.rows).filter(|&j| j != i) {
@@ -136,10 +142,10 @@ pub fn biconnectivity_radius(x: &[f64], columns: usize) -> Result<f64> {
         least = f64::max(least, second);
     }
     if distances.two_connected(least) {
-        return Ok(least);
+        return Ok((connected, least));
     }
     let mut candidates: Vec<f64> = distances.d.iter().copied().filter(|&d| d > least).collect();
     candidates.sort_unstable_by(f64::total_cmp);
     let at = candidates.partition_point(|&epsilon| !distances.two_connected(epsilon));
-    Ok(candidates[at])
+    Ok((connected, candidates[at]))
 }
