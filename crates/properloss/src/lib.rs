@@ -1,8 +1,11 @@
 //! Learn a binary classifier *together with its loss*, among proper losses only.
 #![forbid(unsafe_code)]
 
+pub mod bregman;
 pub mod error;
 pub mod link;
+pub mod loss;
 pub mod piecewise;
+pub(crate) mod special;
 
 pub use error::{Error, Result};
