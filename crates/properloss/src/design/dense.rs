@@ -191,3 +191,42 @@ fn add_four_rows<L: Lanes, T: Storage>(lanes: L, block: &[T], c: [f64; 4], sums:
         *sum += (p[0] + p[1]) + (p[2] + p[3]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Matrix;
+
+    /// The instruction sets this machine has.
+    fn sets() -> Vec<Arch> {
+        #[allow(unused_mut)]
+        let mut sets = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        sets
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        for columns in [1, 3, 7, 8, 9, 15, 16, 23, 64, 100, 785] {
+            let rows = 203;
+            let values: Vec<f32> =
+                (0..rows * columns).map(|k| ((k * 7919) % 1009) as f32 / 511.0 - 1.0).collect();
+            let w: Vec<f64> = (0..columns).map(|j| ((j * 31) % 17) as f64 / 7.3 - 1.0).collect();
+            let r: Vec<f64> = (0..rows).map(|i| ((i * 37) % 101) as f64 / 49.7 - 1.0).collect();
+            let Ok(Matrix::DenseF32(x)) = Matrix::dense_f32(&values, rows, columns) else {
+                panic!("not a dense matrix")
+            };
+            let results: Vec<_> = sets()
+                .into_iter()
+                .map(|arch| {
+                    let (mut z, mut g) = (vec![0.0; rows], vec![0.0; columns]);
+                    product(arch, &x, &w, Some(&r), 0.3, &mut z);
+                    adjoint(arch, &x, &r, Some(&r), &mut g);
+                    (z, g)
+                })
+                .collect();
+            assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{columns} columns");
+        }
+    }
+}
