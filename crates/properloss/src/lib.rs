@@ -4,6 +4,7 @@
 pub mod design;
 pub mod error;
 pub mod link;
+pub mod optimize;
 pub mod piecewise;
 pub mod sample;
 
