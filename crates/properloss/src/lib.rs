@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod design;
+pub mod certify;
 pub mod error;
 pub mod link;
 pub mod optimize;
