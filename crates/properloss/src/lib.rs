@@ -1,8 +1,8 @@
 //! Learn a binary classifier *together with its loss*, among proper losses only.
 #![forbid(unsafe_code)]
 
-pub mod design;
 pub mod certify;
+pub mod design;
 pub mod error;
 pub mod link;
 pub mod optimize;
