@@ -3,12 +3,15 @@
 
 pub mod bregman;
 pub mod certify;
+pub mod chain;
 pub mod design;
 pub mod error;
 pub mod link;
 pub mod loss;
+pub mod optimize;
 pub mod piecewise;
 pub mod sample;
+pub mod train;
 pub(crate) mod special;
 
 pub use error::{Error, Result};
