@@ -1,6 +1,7 @@
 //! Learn a binary classifier *together with its loss*, among proper losses only.
 #![forbid(unsafe_code)]
 
+pub mod chain;
 pub mod error;
 pub mod link;
 pub mod piecewise;
