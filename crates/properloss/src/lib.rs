@@ -5,6 +5,7 @@ pub mod certify;
 pub mod design;
 pub mod error;
 pub mod link;
+pub mod metrics;
 pub mod optimize;
 pub mod piecewise;
 pub mod sample;
