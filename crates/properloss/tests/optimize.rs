@@ -68,7 +68,7 @@ fn data(m: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<u8>) {
 
 fn run(problem: &Problem<'_>, start: &[f64], solver: Solver) -> Minimum {
     let options = Options { solver, ..Options::default() };
-    minimise(problem, start, &options, &mut |_, _| ControlFlow::Continue(())).unwrap()
+    minimise(problem, start, &options, &mut |_, _, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// The gradient by its formula, row by row, from the rows in full.
@@ -219,7 +219,7 @@ fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     assert_eq!(again.w, first.w);
 
     let mut values = Vec::new();
-    let mut watch = |iteration: &properloss::optimize::Iteration, _: &[f64]| {
+    let mut watch = |iteration: &properloss::optimize::Iteration, _: &[f64], _: &[f64]| {
         values.push(iteration.value);
         if values.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -227,7 +227,7 @@ fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     assert_eq!((stopped.stop, stopped.last.iteration), (Stop::Stopped, 2));
     assert!(values.windows(2).all(|pair| pair[1] < pair[0]), "{values:?}");
     let limited = Options { max_iter: 1, ..Options::default() };
-    let limited = minimise(&problem, &[0.0; 4], &limited, &mut |_, _| ControlFlow::Continue(()));
+    let limited = minimise(&problem, &[0.0; 4], &limited, &mut |_, _, _| ControlFlow::Continue(()));
     assert_eq!(limited.unwrap().stop, Stop::MaxIter);
 }
 
@@ -239,7 +239,7 @@ fn bad_input_is_refused() {
     let loss = CanonicalRows { link: &Logistic, labels: &labels };
     let good = Problem { design: &design, weights: None, loss: &loss, l2: 0.1 };
     let refused = |problem: &Problem<'_>, start: &[f64]| {
-        minimise(problem, start, &Options::default(), &mut |_, _| ControlFlow::Continue(()))
+        minimise(problem, start, &Options::default(), &mut |_, _, _| ControlFlow::Continue(()))
             .is_err()
     };
     assert!(refused(&good, &[0.0; 2]));

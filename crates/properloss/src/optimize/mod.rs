@@ -130,5 +130,6 @@ pub struct Minimum {
     pub stop: Stop,
 }
 
-/// Called before every step and at the end; may stop the run.
-pub type Watch<'a> = dyn FnMut(&Iteration, &[f64]) -> ControlFlow<()> + 'a;
+/// Called before every step and at the end with the iterate `w` and its scores `z`; may stop the
+/// run.
+pub type Watch<'a> = dyn FnMut(&Iteration, &[f64], &[f64]) -> ControlFlow<()> + 'a;

@@ -49,7 +49,7 @@ pub fn minimise(
         let gradient_norm = dot(&g, &g).sqrt();
         let passes = stepper.passes;
         let last = Iteration { iteration, value, gradient_norm, step, decrement, passes };
-        let stop = if watch(&last, &w) == ControlFlow::Break(()) {
+        let stop = if watch(&last, &w, &z) == ControlFlow::Break(()) {
             Some(Stop::Stopped)
         } else if gradient_norm <= options.gradient_tolerance {
             Some(Stop::Converged)
