@@ -8,6 +8,7 @@ pub mod design;
 pub mod error;
 pub mod link;
 pub mod loss;
+pub mod metrics;
 pub mod optimize;
 pub mod piecewise;
 pub mod sample;
