@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod certify;
+pub mod design;
 pub mod error;
 pub mod link;
 pub mod piecewise;
+pub mod sample;
 
 pub use error::{Error, Result};
