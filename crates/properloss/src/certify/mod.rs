@@ -38,6 +38,7 @@ pub use bounds::{
     repaired_claim,
 };
 pub use certificate::{Certificate, Field};
+pub(crate) use combine::link_through;
 pub use combine::{condense, convex_combination, slope_range};
 pub use constants::{
     Stability, f, gamma_max, largest_delta, mean_operator_gap, norm, p_star, paper_step, stability,

@@ -80,13 +80,14 @@ pub(super) fn advance(
             slopes: (slope_min, options.slope_max),
             first: (0.0, 1.0),
             end_slope: options.slope_max,
+            every_knot: false,
         };
         let candidate = match options.candidate {
             Candidate::Labels => state.fit_labels(bounds)?,
             Candidate::Previous => state.fit_previous(bounds)?,
             Candidate::Refit => state.fit_refit(bounds)?,
         };
-        if let Some((link, lambda, change)) = damped(state, candidate, budget)? {
+        if let Some((link, lambda, change)) = damped(state, candidate, budget, options.slope_max)? {
             (damping, link_change) = (lambda, change);
             state.set_link(link)?;
         }
@@ -128,6 +129,7 @@ fn damped(
     state: &State<'_, '_>,
     candidate: PiecewiseLink,
     budget: f64,
+    slope_max: f64,
 ) -> Result<Option<(PiecewiseLink, f64, f64)>> {
     let change = state.link_change(&candidate);
     if change <= budget {
@@ -140,7 +142,7 @@ fn damped(
         return Ok(None); // links that do not overlap have no strictly increasing combination
     }
     let combined = convex_combination(state.link(), &candidate, lambda)?;
-    let link = condense(&combined, state.scores())?;
+    let link = condense(&combined, state.scores(), slope_max)?;
     let change = state.link_change(&link);
     Ok((change <= budget).then_some((link, lambda, change)))
 }

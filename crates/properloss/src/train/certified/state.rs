@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::certify::{ScoreTail, divergence_from, link_change, locate_sorted, loss_sorted, norm};
+use crate::certify::{ScoreTail, divergence_from, link_change, link_through, locate_sorted, loss_sorted, norm};
 use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, fit_link_with};
 use crate::design::Design;
 use crate::error::{Error, Result};
@@ -190,10 +190,11 @@ impl<'s, 'a> State<'s, 'a> {
         self.mean_along(eta, |_, z| self.link.u(z))
     }
 
-    /// Whether every score after a step of size `η` lies in the range of the link.
+    /// Whether every score after a step of size `η` lies in the range of the link, up to rounding.
     pub fn stays_in_range(&self, eta: f64) -> bool {
         let (z_min, z_max) = self.link.support();
-        let range = z_min..=z_max;
+        let rounding = 8.0 * f64::EPSILON * (z_min.abs() + z_max.abs());
+        let range = z_min - rounding..=z_max + rounding;
         self.z.par_iter().zip(&self.direction).all(|(z, d)| range.contains(&(z + eta * d)))
     }
 
@@ -319,6 +320,9 @@ impl<'s, 'a> State<'s, 'a> {
             .with_slopes(bounds.slopes.0, bounds.slopes.1)
             .with_first(bounds.first.0, bounds.first.1);
         let solution = self.workspace.solve(&problem)?;
+        if bounds.every_knot {
+            return link_through(self.order.scores(), &solution.values, bounds.end_slope);
+        }
         let knots = fit_link_with(solution, self.order.scores(), bounds.end_slope)?;
         PiecewiseLink::new(knots)
     }
@@ -330,4 +334,7 @@ pub(super) struct Bounds {
     pub slopes: (f64, f64),
     pub first: (f64, f64),
     pub end_slope: f64,
+    /// A knot at every score: values exact to the last bit. Otherwise straight runs are one piece,
+    /// which is faster to work with.
+    pub every_knot: bool,
 }

@@ -26,6 +26,9 @@ struct Plan {
 /// Rounds of the fixed point `p* -> η -> w_{t+1} -> p*`; it contracts fast.
 const FIXED_POINT_ROUNDS: usize = 60;
 
+/// Links cannot be kept closer than their values are rounded: with less the run is over.
+const LEAST_CLOSENESS: f64 = 64.0 * f64::EPSILON;
+
 /// Theorem thCLU with the constraint of Corollary corCLU, as stated: `γ = 0`,
 /// `η = (1 - f(1+f) p* X/|g|)/(2 N X²)`, `N/n_t <= 1 + f(δ)`, `ŷ_1 ∈ q_1 [1-f, 1+f]`.
 pub(super) fn paper(
@@ -49,6 +52,9 @@ pub(super) fn paper(
     }
     let delta = largest_delta(gap, p_star, max_norm);
     let epsilon = f(delta);
+    if epsilon <= LEAST_CLOSENESS {
+        return Ok(Outcome::Ended(Termination::GapClosed));
+    }
     let slope_min = match rule {
         Slopes::Constant => slope_max,
         Slopes::Widest => slope_max / (1.0 + epsilon),
@@ -89,6 +95,9 @@ pub(super) fn repaired(
     let wide = f(delta);
     let epsilon =
         if (3.0 + wide * wide / (1.0 + wide)) * p_star <= 2.0 { wide } else { 2.0 / 3.0 * wide };
+    if epsilon <= LEAST_CLOSENESS {
+        return Ok(Outcome::Ended(Termination::GapClosed));
+    }
     if big_n_before > (1.0 + epsilon) * n_before {
         return Ok(Outcome::Ended(Termination::InfeasibleSlope));
     }
@@ -130,6 +139,7 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
         slopes: plan.slopes,
         first: ((plan.first.0 * q_1).min(1.0), (plan.first.1 * q_1).min(1.0)),
         end_slope: plan.end_slope,
+        every_knot: true,
     };
     let link = match state.fit_previous(bounds) {
         Ok(link) => link,
@@ -166,7 +176,8 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
         link_change,
         claimed: plan.claimed,
         observed: step_decrease - link_change,
-        step_held: divergence <= 0.5 * plan.eta * gap * gap,
+        // On a line with η = 1/(N X²) both sides can be equal.
+        step_held: divergence <= 0.5 * plan.eta * gap * gap * (1.0 + 1e-9),
         in_range: plan.in_range,
         nested,
         close: plan.close,
