@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic;
+mod convert;
 pub mod dataset;
 pub mod encoder;
 pub mod error;

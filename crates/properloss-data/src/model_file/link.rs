@@ -21,6 +21,14 @@ pub enum Link {
         /// Probabilities, strictly increasing from 0 to 1.
         u: Vec<f64>,
     },
+    /// A learned link with flat pieces: straight lines through the knots `(z_k, u_k)`, 0 to the
+    /// left, 1 to the right.
+    Isotonic {
+        /// Scores, strictly increasing.
+        z: Vec<f64>,
+        /// Probabilities, nondecreasing from 0 to 1.
+        u: Vec<f64>,
+    },
     /// A learned correction of another link: `u(z) = v(base(z))`, `v` straight lines through the
     /// knots `(p_k, v_k)`.
     Relative {
@@ -47,6 +55,13 @@ impl Link {
                 knots((&format!("{field}.z"), z), (&format!("{field}.u"), u))?;
                 ends(&format!("{field}.u"), u)
             }
+            Self::Isotonic { z, u } => {
+                let (z, u) = ((&*format!("{field}.z"), &z[..]), (&*format!("{field}.u"), &u[..]));
+                increasing(z.0, z.1, true)?;
+                increasing(u.0, u.1, false)?;
+                same_length(z, u)?;
+                ends(u.0, u.1)
+            }
             Self::Relative { base, p, v } => {
                 base.check(&format!("{field}.base"))?;
                 knots((&format!("{field}.p"), p), (&format!("{field}.v"), v))?;
@@ -70,22 +85,32 @@ pub(super) fn finite(field: &str, values: &[f64]) -> Result<(), (String, String)
 
 /// Two sequences of the same length >= 2, both strictly increasing.
 fn knots(first: (&str, &[f64]), second: (&str, &[f64])) -> Result<(), (String, String)> {
-    for (field, values) in [first, second] {
-        finite(field, values)?;
-        if values.len() < 2 {
-            return Err((field.to_owned(), format!("{} values; 2 are needed", values.len())));
-        }
-        if let Some(k) = values.windows(2).position(|pair| pair[0] >= pair[1]) {
-            let reason = format!("{} comes after {}", values[k + 1], values[k]);
-            return Err((format!("{field}[{}]", k + 1), reason));
-        }
+    increasing(first.0, first.1, true)?;
+    increasing(second.0, second.1, true)?;
+    same_length(first, second)
+}
+
+/// Two values or more, finite and in order.
+fn increasing(field: &str, values: &[f64], strictly: bool) -> Result<(), (String, String)> {
+    finite(field, values)?;
+    if values.len() < 2 {
+        return Err((field.to_owned(), format!("{} values; 2 are needed", values.len())));
     }
-    let (length, other) = (second.1.len(), first.1.len());
-    if length != other {
-        let reason = format!("{length} values, but {} has {other}", first.0);
-        return Err((second.0.to_owned(), reason));
+    let wrong = |pair: &[f64]| pair[0] > pair[1] || (strictly && pair[0] == pair[1]);
+    if let Some(k) = values.windows(2).position(wrong) {
+        let reason = format!("{} comes after {}", values[k + 1], values[k]);
+        return Err((format!("{field}[{}]", k + 1), reason));
     }
     Ok(())
+}
+
+fn same_length(first: (&str, &[f64]), second: (&str, &[f64])) -> Result<(), (String, String)> {
+    let (length, other) = (second.1.len(), first.1.len());
+    if length == other {
+        return Ok(());
+    }
+    let reason = format!("{length} values, but {} has {other}", first.0);
+    Err((second.0.to_owned(), reason))
 }
 
 fn ends(field: &str, values: &[f64]) -> Result<(), (String, String)> {
