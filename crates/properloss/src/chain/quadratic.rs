@@ -25,8 +25,8 @@ use super::tree::Tree;
 
 /// Positions relative to `lo`, rounded to multiples of a power of two.
 ///
-/// A knot, a shift and a mirrored knot are all below `8 span` in magnitude; with the unit
-/// `2^-50 span` (span rounded up to a power of two) their sums fit 53 bits.
+/// A knot, a shift, a mirrored knot and the offset of a block are all at most `4 span` in
+/// magnitude; with the unit `2^-51 span` (span rounded up to a power of two) they fit 53 bits.
 #[derive(Debug, Clone, Copy)]
 struct Grid {
     /// `1.5 * 2^52` units: adding and subtracting it rounds to the unit.
@@ -35,7 +35,7 @@ struct Grid {
 
 impl Grid {
     fn new(span: f64) -> Self {
-        let unit = if span > 1e-250 { 2f64.powi(exponent_above(span) - 50) } else { 1e-300 };
+        let unit = if span > 1e-250 { 2f64.powi(exponent_above(span) - 51) } else { 1e-300 };
         Self { magic: 1.5 * (1u64 << 52) as f64 * unit }
     }
 
@@ -45,9 +45,11 @@ impl Grid {
     }
 }
 
-/// Least `e` with `2^e >= x`, up to one too many.
+/// Least `e` with `2^e >= x`, for a normal `x > 0`.
 fn exponent_above(x: f64) -> i32 {
-    ((x.to_bits() >> 52) & 0x7ff) as i32 - 1022
+    let bits = x.to_bits();
+    let floor = ((bits >> 52) & 0x7ff) as i32 - 1023;
+    if bits << 12 == 0 { floor } else { floor + 1 }
 }
 
 /// The two stores, kept between solves.
