@@ -127,4 +127,71 @@ pub enum Error {
         /// The only label found.
         label: u8,
     },
+    /// No link has this name.
+    #[error("there is no link named {name:?}; the known links are {known}")]
+    UnknownLink {
+        /// The name asked for.
+        name: String,
+        /// The names of the registry.
+        known: String,
+    },
+    /// A link was given the wrong number of parameters.
+    #[error("the link {name} takes {expected} parameter(s) ({parameters}), not {given}")]
+    ParameterCount {
+        /// The link.
+        name: &'static str,
+        /// How many it takes.
+        expected: usize,
+        /// Their names.
+        parameters: String,
+        /// How many were given.
+        given: usize,
+    },
+    /// The canonical loss of this link is infinite everywhere.
+    #[error(
+        "the link {link} has tails so heavy that its canonical loss is infinite; \
+         use a CompositeLoss (for example log-loss with this link)"
+    )]
+    UnboundedLoss {
+        /// The link.
+        link: String,
+    },
+    /// A sequence that has to be in order is not.
+    #[error("{what}[{index}] is {value}, below {what}[{}], which is {previous}; sort it first", index - 1)]
+    NotSorted {
+        /// Which sequence.
+        what: &'static str,
+        /// Position of the first value below its predecessor.
+        index: usize,
+        /// The value before it.
+        previous: f64,
+        /// The value.
+        value: f64,
+    },
+    /// The lower slope bound alone climbs higher than the box allows.
+    #[error(
+        "slope_min {slope_min} over scores of range {range} climbs out of the bounds; \
+         the largest feasible slope_min is {largest_slope_min}"
+    )]
+    InfeasibleSlope {
+        /// The bound asked for.
+        slope_min: f64,
+        /// `z_m - z_1`.
+        range: f64,
+        /// The largest bound with a feasible point.
+        largest_slope_min: f64,
+    },
+    /// The upper slope bound keeps the last value below its own lower bound.
+    #[error(
+        "the last value must be at least {last_min}, but can reach {reachable} only; \
+         the smallest slope_max that reaches it is {smallest_slope_max}"
+    )]
+    UnreachableLast {
+        /// The lower bound of the last value.
+        last_min: f64,
+        /// The largest last value possible.
+        reachable: f64,
+        /// The smallest `slope_max` with a feasible point.
+        smallest_slope_max: f64,
+    },
 }

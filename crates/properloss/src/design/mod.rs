@@ -14,6 +14,7 @@
 
 mod dense;
 mod gram;
+mod lanes;
 mod scaling;
 mod sparse;
 mod spectral;
@@ -21,6 +22,8 @@ mod statistics;
 
 pub use scaling::{FittedScaling, Scaling};
 pub use spectral::SpectralNorm;
+
+pub(crate) use lanes::{Kernel, Lanes, run};
 
 use crate::error::{Error, Result};
 use crate::sample::{Matrix, Sample};
@@ -107,13 +110,11 @@ impl<'a> Design<'a> {
         assert_eq!(w.len(), self.dimension(), "length of w");
         assert_eq!(z.len(), self.rows(), "length of z");
         let (raw, shift) = self.scaling.raw_coefficients(w, self.matrix.columns());
-        self.raw_scores(&raw, z);
-        if let Some(factors) = &self.row_factors {
-            for (z, factor) in z.iter_mut().zip(factors) {
-                *z = *z * factor + shift;
-            }
-        } else if shift != 0.0 {
-            z.iter_mut().for_each(|z| *z += shift);
+        let factors = self.row_factors.as_deref();
+        match &self.matrix {
+            Matrix::DenseF32(x) => dense::product(arch(), x, &raw, factors, shift, z),
+            Matrix::DenseF64(x) => dense::product(arch(), x, &raw, factors, shift, z),
+            Matrix::Csr(x) => sparse::product(x, &raw, factors, shift, z),
         }
     }
 
@@ -133,20 +134,48 @@ impl<'a> Design<'a> {
         }
     }
 
-    fn raw_scores(&self, w: &[f64], z: &mut [f64]) {
-        match &self.matrix {
-            Matrix::DenseF32(x) => dense::product(arch(), x, w, z),
-            Matrix::DenseF64(x) => dense::product(arch(), x, w, z),
-            Matrix::Csr(x) => sparse::product(x, w, z),
-        }
-    }
-
     fn raw_adjoint(&self, r: &[f64], g: &mut [f64]) {
         let factors = self.row_factors.as_deref();
         match &self.matrix {
             Matrix::DenseF32(x) => dense::adjoint(arch(), x, r, factors, g),
             Matrix::DenseF64(x) => dense::adjoint(arch(), x, r, factors, g),
             Matrix::Csr(x) => sparse::adjoint(x, r, factors, g),
+        }
+    }
+
+    /// `Σ_i h_i x̃_ij²` for every column `j`, `h >= 0`: the diagonal of [`Self::weighted_gram`] at the
+    /// cost of a pass (two with standardised columns).
+    ///
+    /// # Panics
+    /// If `h` is not [`Self::rows`] long or `diagonal` not [`Self::dimension`] long.
+    pub fn weighted_squares(&self, h: &[f64], diagonal: &mut [f64]) {
+        assert_eq!(h.len(), self.rows(), "length of h");
+        assert_eq!(diagonal.len(), self.dimension(), "length of diagonal");
+        let columns = self.matrix.columns();
+        let (squares, factors) = (&mut diagonal[..columns], self.row_factors.as_deref());
+        match &self.matrix {
+            Matrix::DenseF32(x) => dense::square_sums(arch(), x, h, factors, squares),
+            Matrix::DenseF64(x) => dense::square_sums(arch(), x, h, factors, squares),
+            Matrix::Csr(x) => sparse::square_sums(x, h, factors, squares),
+        }
+        let total = statistics::sum(h);
+        match &self.scaling {
+            FittedScaling::None | FittedScaling::UnitRows => {}
+            FittedScaling::MaxNorm { factor } => {
+                squares.iter_mut().for_each(|s| *s *= factor * factor);
+            }
+            FittedScaling::Standardise { mean, factor } => {
+                // Σ h (x - c)² = Σ h x² - 2 c Σ h x + c² Σ h, not below 0 up to rounding.
+                let mut first = vec![0.0; columns];
+                self.raw_adjoint(h, &mut first);
+                for j in 0..columns {
+                    let centred = squares[j] - mean[j] * (2.0 * first[j] - mean[j] * total);
+                    squares[j] = centred.max(0.0) * factor[j] * factor[j];
+                }
+            }
+        }
+        if self.intercept {
+            diagonal[columns] = total;
         }
     }
 
