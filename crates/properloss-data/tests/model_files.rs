@@ -87,6 +87,10 @@ fn refusal(from: &str, to: &str) -> (String, String) {
 fn golden_model_of_version_1() {
     let read = ModelFile::read(&fixture("model-v1.json")).unwrap();
     assert_eq!(read, model());
+    // u(0) = 0.4 and the line to (0.7, 0.75).
+    let classifier = read.model().unwrap();
+    assert_eq!(classifier.link().u(0.35), 0.575);
+    assert!(!classifier.unit_rows());
     // Every other sort of link and scaling.
     let read = ModelFile::read(&fixture("model-v1-relative.json")).unwrap();
     assert_eq!(
@@ -98,6 +102,7 @@ fn golden_model_of_version_1() {
         }
     );
     assert_eq!(read.preprocessing.scaling, Scaling::UnitRows);
+    assert!(read.model().unwrap().unit_rows());
     assert_eq!((read.history, read.fitted.iterations), (None, 3));
     assert_eq!(read.preprocessing.encoder.label, None);
 }
@@ -187,7 +192,7 @@ fn a_cut_file_is_named_at_every_length() {
         assert!(matches!(error, Error::Json { truncated: true, .. }), "cut at {cut}: {error}");
     }
     let error = ModelFile::from_json(&json.as_bytes()[..40], name()).unwrap_err();
-    assert_eq!(error.to_string(), "m.json, line 3, column 7: EOF while parsing a string");
+    assert_eq!(error.to_string(), "m.json, line 3, column 6: EOF while parsing a string");
     assert_eq!(error.hint().unwrap(), "the file is cut short; write it again");
 }
 
@@ -195,7 +200,7 @@ fn a_cut_file_is_named_at_every_length() {
 fn wrong_values_are_named() {
     // Not JSON, with line and column.
     let (what, _) = refusal("\"intercept\": -0.0625", "\"intercept\": NaN");
-    assert_eq!(what, "m.json, line 5, column 17: expected value");
+    assert_eq!(what, "m.json, line 5, column 16: expected value");
     let (what, _) = refusal("-0.0625", "1e999");
     assert_eq!(what, "m.json, line 5, column 20: number out of range");
     let (what, _) = refusal("-0.0625", "null");
@@ -210,14 +215,22 @@ fn wrong_values_are_named() {
             "\"feature_names\": [\"size\"",
             "feature_names[0]: \"size\", but the encoder makes \"age\"",
         ),
-        ("0.0, 0.7, 4.0", "0.7, 0.7, 4.0", "link.z[2]: 0.7 comes after 0.7"),
+        (
+            "0.0, 0.7, 4.0",
+            "0.7, 0.7, 4.0",
+            "link: x[2] is 0.7, but x[1] is 0.7; x must increase strictly",
+        ),
         (
             "[0.0, 0.4, 0.75, 1.0]",
             "[0.0, 0.4, 0.75, 0.9]",
-            "link.u: runs from 0 to 0.9, not from 0 to 1",
+            "link: u[3] is 0.9; it must be 1, the value of an inverse link at z_max",
         ),
-        ("[0.0, 0.4, 0.75, 1.0]", "[0.0, 0.4, 1.0]", "link.u: 3 values, but link.z has 4"),
-        ("[-2.0, 0.0, 0.7, 4.0]", "[1]", "link.z: 1 values; 2 are needed"),
+        (
+            "[0.0, 0.4, 0.75, 1.0]",
+            "[0.0, 0.4, 1.0]",
+            "link: x has 4 value(s), but y has 3; they must agree",
+        ),
+        ("[-2.0, 0.0, 0.7, 4.0]", "[1]", "link: x has 1 value(s), but y has 4; they must agree"),
         (
             "\"factor\": [0.1, 2.0, 2.0]",
             "\"factor\": [0.1, 2.0]",
@@ -264,11 +277,11 @@ fn no_value_that_is_not_finite_is_written() {
         (|m| m.intercept = f64::NEG_INFINITY, "intercept: -inf is not finite"),
         (
             |m| m.link = Link::Piecewise { z: vec![f64::NAN, 1.0], u: vec![0.0, 1.0] },
-            "link.z[0]: NaN is not finite",
+            "link: x[0] is NaN; every value must be finite",
         ),
         (
-            |m| m.link = Link::Builtin { name: "x".into(), params: vec![f64::NAN] },
-            "link.params[0]: NaN is not finite",
+            |m| m.link = Link::Builtin { name: "clipped-line".into(), params: vec![f64::NAN, 0.0] },
+            "link: a is NaN; it must be finite and above 0",
         ),
         (
             |m| m.preprocessing.scaling = Scaling::MaxNorm { factor: f64::NAN },
@@ -299,12 +312,55 @@ fn no_value_that_is_not_finite_is_written() {
 #[test]
 fn a_history_is_thinned_between_its_ends() {
     let course: Vec<(u64, f64, f64)> = (1..=1000).map(|t| (t, 1.0 / t as f64, 0.0)).collect();
-    let history = History::thinned(&course, 5);
+    let history = History::thinned(course.clone(), 5);
     assert_eq!(history.iteration, [1, 250, 500, 750, 1000]);
     assert_eq!(history.loss[1], 1.0 / 250.0);
-    assert_eq!(History::thinned(&course[..3], 5).iteration, [1, 2, 3]);
-    assert_eq!(History::thinned(&course[..1], 5).iteration, [1]);
-    assert_eq!(History::thinned(&[], 5).iteration, [0; 0]);
+    assert_eq!(History::thinned(course[..3].to_vec(), 5).iteration, [1, 2, 3]);
+    assert_eq!(History::thinned(course[..1].to_vec(), 5).iteration, [1]);
+    let broken = vec![(1, f64::INFINITY, 1.0), (2, 0.5, f64::NAN), (3, 0.25, 0.5)];
+    assert_eq!(History::thinned(broken, 5).iteration, [3]);
+    assert_eq!(History::thinned([], 5).iteration, [0; 0]);
+}
+
+#[test]
+fn a_classifier_survives_its_file() {
+    use properloss::design::FittedScaling;
+    use properloss::link::LinkSpec;
+    use properloss::train::Model;
+    let specs = [
+        LinkSpec::builtin("cloglog"),
+        LinkSpec::Builtin { name: "clipped-line".into(), params: vec![0.3, 0.6] },
+        LinkSpec::Piecewise { z: vec![-1.0, 0.1, 2.0], u: vec![0.0, 0.3, 1.0] },
+        LinkSpec::Isotonic { z: vec![-1.0, 0.1, 0.2, 2.0], u: vec![0.0, 0.3, 0.3, 1.0] },
+        LinkSpec::Relative {
+            base: Box::new(LinkSpec::builtin("sigmoid")),
+            p: vec![0.0, 0.3, 1.0],
+            v: vec![0.0, 0.5, 1.0],
+        },
+    ];
+    let encoder = Encoder::numeric(strings(&["a", "b"]));
+    for spec in specs {
+        let classifier = Model::new(vec![0.1, -0.7], 0.3, true, spec.build().unwrap()).unwrap();
+        let file = ModelFile::new(
+            &classifier,
+            encoder.clone(),
+            FittedScaling::UnitRows,
+            ["0".into(), "1".into()],
+            Fitted::default(),
+        );
+        let json = file.to_json().unwrap();
+        let read = ModelFile::from_json(json.as_bytes(), name()).unwrap();
+        assert_eq!(read, file);
+        assert_eq!(read.link.spec(), spec);
+        let again = read.model().unwrap();
+        for z in [-1.5, -0.2, 0.15, 1.0, 3.0] {
+            assert_eq!(again.link().u(z).to_bits(), classifier.link().u(z).to_bits());
+        }
+        assert_eq!(again.coefficients(), classifier.coefficients());
+        assert_eq!((again.intercept(), again.unit_rows()), (0.3, true));
+    }
+    let unknown = LossFile { link: Link::builtin("no-such-link"), provenance: None };
+    assert!(unknown.to_json().unwrap_err().to_string().contains("no-such-link"));
 }
 
 proptest! {
@@ -323,7 +379,7 @@ proptest! {
         knots.dedup();
         let last = knots.len() as f64 - 1.0;
         let link = if knots.len() < 2 {
-            Link::builtin(&names[1])
+            Link::builtin("probit")
         } else {
             let u = (0..knots.len()).map(|k| k as f64 / last).collect();
             Link::Piecewise { z: knots, u }

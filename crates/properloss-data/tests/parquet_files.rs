@@ -146,3 +146,29 @@ fn prediction_reads_the_columns_of_the_model_only() {
     .unwrap();
     assert_eq!(seen, expected);
 }
+
+/// Damaged bytes are read or refused. A panic inside the Parquet library would show here.
+#[test]
+fn damaged_files_do_not_panic() {
+    let mut random = properloss_data::random::Random::new(1);
+    let full = std::env::var("PROPERLOSS_PROFILE").is_ok_and(|p| p == "fuzz" || p == "full");
+    for (name, unusable) in
+        [("pandas-snappy.parquet", "when"), ("polars-zstd-nulls.parquet", "list")]
+    {
+        let mut read_to_the_end = 0;
+        let whole = std::fs::read(fixture(name)).unwrap();
+        for _ in 0..if full { 5_000 } else { 60 } {
+            let mut bytes = whole.clone();
+            for _ in 0..=random.below(3) {
+                // Half of the damage to the description at the end, where it hurts most.
+                let from = if random.below(2) == 0 { 0 } else { bytes.len() - bytes.len() / 4 };
+                let at = from + random.below(bytes.len() - from);
+                bytes[at] = random.bits() as u8;
+            }
+            let options = ReadOptions { missing: Missing::Mean, ..ignore(&[unusable]) };
+            let result = read(&Source::memory("damaged.parquet", bytes), &options);
+            read_to_the_end += usize::from(result.is_ok());
+        }
+        assert!(read_to_the_end > 0, "every damage is found before the values are decoded");
+    }
+}

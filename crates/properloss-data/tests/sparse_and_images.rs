@@ -62,7 +62,7 @@ fn libsvm_mistakes_name_line_and_field() {
     assert_eq!(what("1 1:1\n0 1\n"), format!("{file}: \"1\" is not an index:value pair"));
     assert_eq!(what("1 1:1\n0 a:1\n"), format!("{file}: \"a:1\" is not an index:value pair"));
     assert_eq!(what("1 1:1\n0 1:x\n"), format!("{file}: \"1:x\" is not an index:value pair"));
-    assert_eq!(what("1 1:1\n0 0:1\n"), format!("{file}: index 0 is outside 1..=4294967294"));
+    assert_eq!(what("1 1:1\n0 0:1\n"), format!("{file}: index 0 is outside 1..=4294967295"));
     assert_eq!(
         what("1 1:1\n0 3:1 2:1\n"),
         format!("{file}: index 2 comes after 3; indices must increase")

@@ -74,18 +74,17 @@ impl ParquetTable {
     /// Opens a file or memory.
     pub fn open(source: &Source) -> Result<Self> {
         let file = source.name().to_path_buf();
-        let fail = |error: ParquetError| parquet_error(&file, &error);
         let reader: Box<dyn FileReader> = match source {
             Source::Path(path) => {
                 let handle = File::open(path).map_err(|e| Error::read(path, e))?;
                 if handle.metadata().map_err(|e| Error::read(path, e))?.len() == 0 {
                     return Err(Error::EmptyFile { file: file.clone() });
                 }
-                Box::new(SerializedFileReader::new(handle).map_err(fail)?)
+                Box::new(guarded(&file, || SerializedFileReader::new(handle))?)
             }
             Source::Memory { bytes, .. } => {
                 let bytes = bytes::Bytes::copy_from_slice(bytes);
-                Box::new(SerializedFileReader::new(bytes).map_err(fail)?)
+                Box::new(guarded(&file, || SerializedFileReader::new(bytes))?)
             }
         };
         let schema = reader.metadata().file_metadata().schema_descr();
@@ -112,20 +111,20 @@ impl ParquetTable {
             if self.next_group == self.reader.num_row_groups() {
                 return Ok(false);
             }
-            let fail = |error: ParquetError| parquet_error(&self.file, &error);
-            let group = self.reader.get_row_group(self.next_group).map_err(fail)?;
-            self.rows_left_in_group =
-                usize::try_from(group.metadata().num_rows()).unwrap_or_default();
-            for column in &mut self.selected {
-                column.reader = Some(group.get_column_reader(column.leaf).map_err(fail)?);
-            }
+            self.rows_left_in_group = guarded(&self.file, || {
+                let group = self.reader.get_row_group(self.next_group)?;
+                for column in &mut self.selected {
+                    column.reader = Some(group.get_column_reader(column.leaf)?);
+                }
+                Ok(usize::try_from(group.metadata().num_rows()).unwrap_or_default())
+            })?;
             self.next_group += 1;
         }
         let rows = self.rows_left_in_group.min(BATCH);
         for column in &mut self.selected {
             let index = column.index;
             let place = || Place::file(&self.file).column(&self.columns[index]);
-            let found = read_values(column, rows).map_err(|e| parquet_error(&self.file, &e))?;
+            let found = guarded(&self.file, || read_values(column, rows))?;
             if found != rows {
                 let reason = format!("{} ends early", place());
                 return Err(Error::Parquet { file: self.file.clone(), reason });
@@ -351,10 +350,14 @@ fn read<T: DataType>(
     Ok(values)
 }
 
-fn parquet_error(file: &Path, error: &ParquetError) -> Error {
-    let reason = match error {
-        ParquetError::General(reason) | ParquetError::EOF(reason) => reason.clone(),
-        other => other.to_string(),
+/// Runs the decoder. On damaged pages the library may panic where it should return an error; either
+/// way the file is damaged, and the table is not used any more.
+fn guarded<T>(file: &Path, decode: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
+    let reason = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(ParquetError::General(reason) | ParquetError::EOF(reason))) => reason,
+        Ok(Err(other)) => other.to_string(),
+        Err(_) => "a page does not decode".into(),
     };
-    Error::Parquet { file: file.to_path_buf(), reason }
+    Err(Error::Parquet { file: file.to_path_buf(), reason })
 }
