@@ -12,7 +12,7 @@ pub mod metrics;
 pub mod optimize;
 pub mod piecewise;
 pub mod sample;
-pub mod train;
 pub(crate) mod special;
+pub mod train;
 
 pub use error::{Error, Result};
