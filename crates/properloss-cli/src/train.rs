@@ -11,6 +11,8 @@ use properloss::train::{
     BregmanTron, CanonicalLossTrainer, Certified, Fit, Glmtron, Isotonic, Observer, Schedule,
     Slisotron, Slopes, Step, Target,
 };
+use properloss_data::model_file::{Fitted, History, program};
+use properloss_data::{Dataset, ModelFile};
 use serde_json::{Value, json};
 
 use crate::args::{Method, ScheduleArg, TrainArgs, parse_link};
@@ -42,6 +44,27 @@ pub struct Trained {
     pub scaling: FittedScaling,
     /// One for each iteration of the certified trainer.
     pub certificates: Vec<Certificate>,
+}
+
+impl Trained {
+    /// The file of the model, fitted to this data by this trainer.
+    pub fn model_file(&self, trainer: &Trainer, dataset: &Dataset) -> ModelFile {
+        /// How many iterations of the history a model file keeps.
+        const HISTORY: usize = 200;
+        let fitted = Fitted {
+            method: trainer.method.name().to_owned(),
+            options: trainer.options(),
+            data: dataset.description.clone(),
+            termination: self.fit.termination.name().to_owned(),
+            iterations: self.fit.iterations() as u64,
+            program: program(),
+        };
+        let (encoder, classes) = (dataset.encoder.clone(), dataset.classes.clone());
+        let mut file =
+            ModelFile::new(&self.fit.model, encoder, self.scaling.clone(), classes, fitted);
+        file.history = Some(History::of(&self.fit.history, HISTORY));
+        file
+    }
 }
 
 impl Trainer {

@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic;
-mod convert;
 pub mod dataset;
 pub mod encoder;
 pub mod error;

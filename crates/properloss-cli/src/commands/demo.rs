@@ -106,7 +106,7 @@ impl Demo<'_> {
         let family = SingleIndex::new(5, 2.0, 7)?;
         let make = |rows, seed| family.generate_with_link("cloglog", &Cloglog, rows, seed);
         let (train, test) = (make(FEW, 5)?.dataset, make(ROWS, 6)?.dataset);
-        let link = learned.loss().build(&self.path("cloglog.loss.json"))?;
+        let link = learned.link.spec().build()?;
         let args = TrainArgs::default();
         let trainers = [
             ("learned loss", Trainer::canonical(Method::Canonical, link, &args)),
@@ -138,7 +138,7 @@ impl Demo<'_> {
         ))?;
         let results = self.compare(&folded(&dataset, 5, 0)?)?;
         let model = self.keep("breast-cancer", &dataset, |model| {
-            model.classifier(Path::new("model")).ok().map(|model| {
+            model.model().ok().map(|model| {
                 let sigmoid = matched_sigmoid(&**model.link());
                 ("sigmoid, same centre and slope", Box::new(sigmoid) as Box<dyn Fn(f64) -> f64>)
             })
@@ -165,8 +165,7 @@ impl Demo<'_> {
         let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
         let trained = trainer.run(&dataset.sample()?, &mut Watch::new(&progress))?;
         drop(progress);
-        let (scaling, options) = (trained.scaling, trainer.options());
-        let model = ModelFile::of_fit(&trained.fit, dataset, scaling, SHOWN.name(), options);
+        let model = trained.model_file(&trainer, dataset);
         self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
         self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;
         let link = trained.fit.model.link();
@@ -182,7 +181,7 @@ impl Demo<'_> {
 
     /// What was learned, in plain words.
     fn learned(&self, model: &ModelFile) -> Result<()> {
-        let link = model.loss().build(Path::new("model"))?;
+        let link = model.link.spec().build()?;
         let (u, half) = (link.u(0.0), link.u_inverse(0.5));
         let loss = |y: f64, p: f64| {
             let loss = properloss::loss::CanonicalLoss::new(link.clone());

@@ -15,7 +15,7 @@ use crate::svg;
 /// Runs the command.
 pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     let file = ModelFile::read(&args.model)?;
-    let model = file.classifier(&args.model)?;
+    let model = file.model()?;
     let options = args.file.options()?;
     let plot = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {

@@ -6,7 +6,6 @@ use std::time::Instant;
 use properloss::certify::Certificate;
 use properloss::metrics::Summary;
 use properloss::train::Termination;
-use properloss_data::ModelFile;
 use serde_json::json;
 
 use super::{Parts, described, load};
@@ -114,8 +113,7 @@ pub(super) fn finish(
         measured.push(("test", measure(&fit.model, test)?));
     }
 
-    let scaling = trained.scaling.clone();
-    let model = ModelFile::of_fit(fit, &parts.train, scaling, name, trainer.options());
+    let model = trained.model_file(trainer, &parts.train);
     let mut written = vec![files.model.path().to_path_buf()];
     let model_json = model.to_json().map_err(ours)?;
     let loss_json = model.loss().to_json().map_err(ours)?;

@@ -14,9 +14,10 @@ use crate::table::{Table, short};
 pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
     let any = read_any(&args.file)?;
     let (link, fitted) = match &any {
-        AnyFile::Model(model) => (model.loss().build(&args.file)?, Some(&model.fitted)),
-        AnyFile::Loss(loss) => (loss.build(&args.file)?, loss.provenance.as_ref()),
+        AnyFile::Model(model) => (&model.link, Some(&model.fitted)),
+        AnyFile::Loss(loss) => (&loss.link, loss.provenance.as_ref()),
     };
+    let link = link.spec().build()?;
     let report = LinkReport::new(link.clone());
     if let Some(path) = &args.plot {
         let file = OutputFile::create(path)?;

@@ -31,7 +31,7 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
     let file = ModelFile::read(&args.model)?;
     let options = args.file.options()?;
     let mut writer = Writer {
-        model: file.classifier(&args.model)?,
+        model: file.model()?,
         classes: &file.classes,
         columns: &args.columns,
         threshold: args.threshold,

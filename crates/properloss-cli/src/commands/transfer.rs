@@ -22,7 +22,7 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
         AnyFile::Loss(loss) => *loss,
         AnyFile::Model(model) => model.loss(),
     };
-    let link = loss.build(&args.loss)?;
+    let link = loss.link.spec().build()?;
     let trainer = Trainer::canonical(Method::Canonical, link, &args.train);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;
