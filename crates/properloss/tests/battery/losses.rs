@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use properloss::Error;
-use properloss::link::{Cauchy, ClippedLine, InverseLink, Sigmoid};
+use properloss::link::{Cauchy, ClippedLine, InverseLink, LinkSpec, RelativeLink, Sigmoid};
 use properloss::loss::{
     CanonicalLoss, CompositeLoss, ConvexGenerator, Generator, LinkGenerator, PartialLosses,
     check_properness,
 };
 use proptest::prelude::*;
+
+use properloss::piecewise::PiecewiseAffine;
 
 use crate::{EPS, Link, any_link, bounded_link, config, near, probability, registered, score};
 
@@ -96,6 +98,20 @@ proptest! {
         // The least expected loss is the paper's Bayes risk up to an affine term.
         let size = link.conjugate(1.0).abs() + link.conjugate(rate).abs() + a.abs() + 1.0 + knots(&link);
         near!(loss.conditional_risk(rate, rate), rate * link.conjugate(1.0) - link.conjugate(rate), 4.0 * C * EPS * size, "{link:?} {a}");
+    }
+
+    /// A relative link with slopes in [1/τ, τ]: log-loss at most that of its base link plus ln τ.
+    #[test]
+    fn relative_log_loss_is_bounded(link in crate::relative(), share in probability()) {
+        let LinkSpec::Relative { base, p, v } = link.spec() else { unreachable!() };
+        let v = PiecewiseAffine::new(p, v).unwrap();
+        let own = RelativeLink::new(base.build().unwrap(), v).unwrap();
+        let (base, log_tau) = (own.base(), own.slope_ratio().ln());
+        let z = score(base, share);
+        let slack = C * EPS;
+        prop_assert!(-own.u(z).ln() <= -base.u(z).ln() + log_tau + slack, "{own:?} {z}");
+        let (ours, theirs) = (own.one_minus_u(z), base.one_minus_u(z));
+        prop_assert!(-ours.ln() <= -theirs.ln() + log_tau + slack, "{own:?} {z}");
     }
 
     /// Theorem 1, from a proper loss to its generator: `F = -L`, and then `D_F(y, p) = ℓ_y(p)`;
