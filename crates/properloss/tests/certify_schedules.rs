@@ -120,11 +120,12 @@ fn monotone_never_breaks_its_claim() {
         least = least.min(run.least_ratio().unwrap_or(f64::INFINITY));
         iterations += run.certificates.len();
         let link = run.fit.model.link().as_piecewise().unwrap();
-        // N-Lipschitz up to the rounding of u (eps at most, at both ends of a piece).
+        // N-Lipschitz up to the 1e-9 by which `fit_link_with` may stretch the last piece, and up to
+        // the rounding of u.
         let (x, u) = (link.knots().x(), link.knots().y());
         for k in 1..x.len() {
-            let steepest = case.slope_max * (x[k] - x[k - 1]) * (1.0 + 1e-12);
-            assert!(u[k] - u[k - 1] <= steepest + 1e-14, "{} {steepest}", u[k] - u[k - 1]);
+            let steepest = case.slope_max * (x[k] - x[k - 1]) * (1.0 + 2e-9);
+            assert!(u[k] - u[k - 1] <= steepest + 1e-13, "{} {steepest}", u[k] - u[k - 1]);
         }
     }
     println!(
