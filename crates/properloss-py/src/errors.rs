@@ -1,0 +1,22 @@
+//! The engine's errors as Python exceptions: one table.
+
+use properloss::Error;
+use pyo3::exceptions::{PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    properloss._core,
+    NotFiniteError,
+    PyValueError,
+    "A NaN or infinite cell of X; its arguments are the message, the row and the column."
+);
+
+/// Every error of the engine is about a value that was given: a `ValueError`.
+pub fn to_python(error: Error) -> PyErr {
+    match error {
+        Error::NotFiniteCell { row, column, .. } => {
+            NotFiniteError::new_err((error.to_string(), row, column))
+        }
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
