@@ -1,0 +1,133 @@
+//! A fit as seen from Python: interruptible, with progress and callbacks.
+//!
+//! A fit runs on a thread of its own while the calling thread waits for it. The caller wakes every
+//! [`TICK`] to let Python run its signal handlers (which it does on the main thread only), to report
+//! progress, and to answer the callbacks, so that Python code always runs on the thread that called
+//! `fit`. Nothing is attached to the interpreter between two ticks.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use properloss::train::{Iteration, Observer};
+use pyo3::prelude::*;
+
+use crate::doorway::on_live_threads;
+
+/// How often the caller looks at signals and progress during a fit.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What a fit tells to Python while it runs.
+#[derive(Default)]
+pub struct Listeners {
+    /// Called with the latest iteration at most every [`TICK`].
+    pub progress: Option<Py<PyAny>>,
+    /// Called with every iteration; the fit waits for it and stops if it answers true.
+    pub callback: Option<Py<PyAny>>,
+}
+
+/// Runs `work` without the GIL and returns its result with the iterations it reported.
+///
+/// An exception (Ctrl-C, or one raised by a listener) stops the run at its next iteration and is
+/// returned in place of the result.
+pub fn train<T: Send>(
+    py: Python<'_>,
+    listeners: &Listeners,
+    work: impl FnOnce(&mut Watch) -> T + Send,
+) -> PyResult<(T, Vec<Iteration>)> {
+    let stop = AtomicBool::new(false);
+    let (sender, receiver) = mpsc::channel();
+    let every_iteration = listeners.callback.is_some();
+    let report = every_iteration || listeners.progress.is_some();
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let stop = &stop;
+            let fit = scope.spawn(move || {
+                let mut watch =
+                    Watch { history: Vec::new(), stop, sender, report, every_iteration };
+                let result = on_live_threads(|| work(&mut watch));
+                (result, watch.history)
+            });
+            let outcome = wait(listeners, &receiver);
+            if outcome.is_err() {
+                stop.store(true, Ordering::Relaxed);
+                // Answers the iteration that may be waiting, and lets the run end.
+                drop(receiver);
+            }
+            let done = fit.join();
+            outcome?;
+            done.map_err(|_| {
+                pyo3::exceptions::PyRuntimeError::new_err(
+                    "the engine stopped at an internal error; please report it",
+                )
+            })
+        })
+    })
+}
+
+/// An iteration, and where to send whether to stop if the fit waits for an answer.
+type Report = (Iteration, Option<mpsc::SyncSender<bool>>);
+
+/// Serves signals and listeners until the fit hangs up.
+fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()> {
+    let mut next_tick = Instant::now() + TICK;
+    let mut latest = None;
+    loop {
+        let timeout = next_tick.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(timeout) {
+            Ok((iteration, reply)) => {
+                if let (Some(callback), Some(reply)) = (&listeners.callback, reply) {
+                    let stop = Python::attach(|py| -> PyResult<bool> {
+                        callback.bind(py).call1((crate::train::row(&iteration),))?.is_truthy()
+                    })?;
+                    // The fit waits for this answer; it can only be gone if it panicked.
+                    let _ = reply.send(stop);
+                }
+                latest = Some(iteration);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        if Instant::now() >= next_tick {
+            Python::attach(|py| -> PyResult<()> {
+                py.check_signals()?;
+                if let (Some(progress), Some(iteration)) = (&listeners.progress, latest.take()) {
+                    progress.bind(py).call1((crate::train::row(&iteration),))?;
+                }
+                Ok(())
+            })?;
+            next_tick = Instant::now() + TICK;
+        }
+    }
+}
+
+/// The observer of every fit that is started from Python.
+pub struct Watch<'a> {
+    history: Vec<Iteration>,
+    stop: &'a AtomicBool,
+    sender: mpsc::Sender<Report>,
+    report: bool,
+    every_iteration: bool,
+}
+
+impl Observer for Watch<'_> {
+    fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {
+        self.history.push(*iteration);
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        if self.every_iteration {
+            let (reply, answer) = mpsc::sync_channel(1);
+            let sent = self.sender.send((*iteration, Some(reply)));
+            // No answer comes when the caller has left with an exception.
+            if sent.is_err() || answer.recv().unwrap_or(true) {
+                return ControlFlow::Break(());
+            }
+        } else if self.report && self.sender.send((*iteration, None)).is_err() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
