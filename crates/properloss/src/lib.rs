@@ -1,10 +1,17 @@
 //! Learn a binary classifier *together with its loss*, among proper losses only.
 #![forbid(unsafe_code)]
 
+pub mod bregman;
+pub mod certify;
+pub mod chain;
 pub mod design;
 pub mod error;
 pub mod link;
+pub mod loss;
+pub mod optimize;
 pub mod piecewise;
 pub mod sample;
+pub mod train;
+pub(crate) mod special;
 
 pub use error::{Error, Result};
