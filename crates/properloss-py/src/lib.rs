@@ -1,11 +1,15 @@
 //! The Python module `properloss._core`: conversions, one error table, one doorway into the engine.
 
 mod arrays;
+mod chain;
 mod doorway;
 mod errors;
 mod link;
 mod loss;
 mod matrix;
+mod model;
+mod train;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -15,12 +19,18 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::chain::{ChainSolution, isotonic, solve_chain};
+    #[pymodule_export]
     use crate::link::{
-        Cauchy, ClippedLine, Cloglog, Link, Loglog, Matsushita, PiecewiseLink, Probit,
-        RelativeLink, Sigmoid, by_name, links,
+        Cauchy, ClippedLine, Cloglog, IsotonicLink, Link, Loglog, Matsushita, PiecewiseLink,
+        Probit, RelativeLink, Sigmoid, by_name, links,
     };
     #[pymodule_export]
     use crate::loss::CanonicalLoss;
+    #[pymodule_export]
+    use crate::model::Model;
+    #[pymodule_export]
+    use crate::train::{Fit, fit_bregmantron, fit_canonical_loss, fit_glmtron, fit_slisotron};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -103,13 +103,12 @@ impl Link {
                     .collect();
                 format!("{class}({})", params.join(", "))
             }
-            LinkSpec::Piecewise { z, .. } => {
+            LinkSpec::Piecewise { z, .. } | LinkSpec::Isotonic { z, .. } => {
                 format!("<{class}: {} knots on [{:.4}, {:.4}]>", z.len(), z[0], z[z.len() - 1])
             }
             LinkSpec::Relative { base, p, .. } => {
                 format!("<{class}: {} knots over {}>", p.len(), base.name())
             }
-            _ => format!("<{class}>"),
         })
     }
 
@@ -118,7 +117,7 @@ impl Link {
         let class = slf.get_type();
         let arguments = match slf.get().inner.spec() {
             LinkSpec::Builtin { params, .. } => PyTuple::new(py, params)?,
-            LinkSpec::Piecewise { z, u } => {
+            LinkSpec::Piecewise { z, u } | LinkSpec::Isotonic { z, u } => {
                 PyTuple::new(py, [PyArray1::from_vec(py, z), PyArray1::from_vec(py, u)])?
             }
             LinkSpec::Relative { base, p, v } => {
@@ -126,7 +125,6 @@ impl Link {
                 let (p, v) = (PyArray1::from_vec(py, p), PyArray1::from_vec(py, v));
                 PyTuple::new(py, [base, p.into_any(), v.into_any()])?
             }
-            _ => return Err(PyTypeError::new_err("this link cannot be pickled")),
         };
         Ok((class, arguments).into_pyobject(py)?.into_any())
     }
@@ -168,22 +166,75 @@ impl PiecewiseLink {
     /// Scores of the knots.
     #[getter]
     fn z<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let link = slf.as_super().get();
-        let knots = link.inner.as_piecewise().ok_or_else(no_knots)?.knots();
-        Ok(PyArray1::from_slice(slf.py(), knots.x()))
+        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.0))
     }
 
     /// Probabilities of the knots.
     #[getter]
     fn u<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let link = slf.as_super().get();
-        let knots = link.inner.as_piecewise().ok_or_else(no_knots)?.knots();
-        Ok(PyArray1::from_slice(slf.py(), knots.y()))
+        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.1))
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
-        let link = slf.as_super().get();
-        Ok(link.inner.as_piecewise().ok_or_else(no_knots)?.knots().x().len())
+        Ok(knots(slf.as_super())?.0.len())
+    }
+}
+
+/// A link with flat pieces, as isotonic regression makes them: what SLIsotron learns.
+///
+/// On a flat piece distinct scores share a probability, so the link has no inverse there.
+///
+/// Parameters
+/// ----------
+/// z : array-like of shape (n_knots,)
+///     Scores, strictly increasing.
+/// u : array-like of shape (n_knots,)
+///     Probabilities, not decreasing, the first 0 and the last 1.
+///
+/// Examples
+/// --------
+/// >>> from properloss import IsotonicLink
+/// >>> link = IsotonicLink([0.0, 1.0, 2.0, 3.0], [0.0, 0.5, 0.5, 1.0])
+/// >>> link.inverse_link([1.0, 1.5, 2.5]).tolist()
+/// [0.5, 0.5, 0.75]
+#[pyclass(extends = Link, frozen, module = "properloss")]
+pub struct IsotonicLink;
+
+#[pymethods]
+impl IsotonicLink {
+    #[new]
+    fn new(
+        z: &Bound<'_, PyAny>,
+        u: &Bound<'_, PyAny>,
+    ) -> PyResult<PyClassInitializer<IsotonicLink>> {
+        use numpy::PyArrayMethods;
+        let (z, u) = (column(z, "z")?.to_vec()?, column(u, "u")?.to_vec()?);
+        let inner = link::IsotonicLink::new(z, u).map_err(to_python)?;
+        Ok(PyClassInitializer::from(Link { inner: Arc::new(inner) }).add_subclass(IsotonicLink))
+    }
+
+    /// Scores of the knots.
+    #[getter]
+    fn z<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.0))
+    }
+
+    /// Probabilities of the knots.
+    #[getter]
+    fn u<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.1))
+    }
+
+    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(knots(slf.as_super())?.0.len())
+    }
+}
+
+/// The knots `(z, u)` of a link that has them.
+fn knots(link: &Bound<'_, Link>) -> PyResult<(Vec<f64>, Vec<f64>)> {
+    match link.get().inner.spec() {
+        LinkSpec::Piecewise { z, u } | LinkSpec::Isotonic { z, u } => Ok((z, u)),
+        _ => Err(no_knots()),
     }
 }
 
@@ -310,6 +361,7 @@ pub fn into_python(py: Python<'_>, inner: Arc<dyn InverseLink>) -> PyResult<Boun
     Ok(match spec {
         LinkSpec::Piecewise { .. } => object!(PiecewiseLink),
         LinkSpec::Relative { .. } => object!(RelativeLink),
+        LinkSpec::Isotonic { .. } => object!(IsotonicLink),
         LinkSpec::Builtin { name, .. } => match name.as_str() {
             "sigmoid" => object!(Sigmoid),
             "clipped-line" => object!(ClippedLine),
@@ -320,7 +372,6 @@ pub fn into_python(py: Python<'_>, inner: Arc<dyn InverseLink>) -> PyResult<Boun
             "cauchy" => object!(Cauchy),
             _ => Bound::new(py, base)?.into_any(),
         },
-        _ => Bound::new(py, base)?.into_any(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! numpy and scipy matrices, borrowed where they lie.
 
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use properloss::sample::{Indices, Matrix, Offsets, Values};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

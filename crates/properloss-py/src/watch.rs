@@ -27,7 +27,7 @@ pub struct Listeners {
     pub callback: Option<Py<PyAny>>,
 }
 
-/// Runs `work` without the GIL and returns its result with the iterations it reported.
+/// Runs `work` without the GIL and returns its result.
 ///
 /// An exception (Ctrl-C, or one raised by a listener) stops the run at its next iteration and is
 /// returned in place of the result.
@@ -35,7 +35,7 @@ pub fn train<T: Send>(
     py: Python<'_>,
     listeners: &Listeners,
     work: impl FnOnce(&mut Watch) -> T + Send,
-) -> PyResult<(T, Vec<Iteration>)> {
+) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let (sender, receiver) = mpsc::channel();
     let every_iteration = listeners.callback.is_some();
@@ -44,10 +44,8 @@ pub fn train<T: Send>(
         std::thread::scope(|scope| {
             let stop = &stop;
             let fit = scope.spawn(move || {
-                let mut watch =
-                    Watch { history: Vec::new(), stop, sender, report, every_iteration };
-                let result = on_live_threads(|| work(&mut watch));
-                (result, watch.history)
+                let mut watch = Watch { stop, sender, report, every_iteration };
+                on_live_threads(|| work(&mut watch))
             });
             let outcome = wait(listeners, &receiver);
             if outcome.is_err() {
@@ -79,7 +77,7 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
             Ok((iteration, reply)) => {
                 if let (Some(callback), Some(reply)) = (&listeners.callback, reply) {
                     let stop = Python::attach(|py| -> PyResult<bool> {
-                        callback.bind(py).call1((crate::train::row(&iteration),))?.is_truthy()
+                        callback.bind(py).call1((crate::train::row(py, &iteration)?,))?.is_truthy()
                     })?;
                     // The fit waits for this answer; it can only be gone if it panicked.
                     let _ = reply.send(stop);
@@ -93,7 +91,7 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
             Python::attach(|py| -> PyResult<()> {
                 py.check_signals()?;
                 if let (Some(progress), Some(iteration)) = (&listeners.progress, latest.take()) {
-                    progress.bind(py).call1((crate::train::row(&iteration),))?;
+                    progress.bind(py).call1((crate::train::row(py, &iteration)?,))?;
                 }
                 Ok(())
             })?;
@@ -104,7 +102,6 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
 
 /// The observer of every fit that is started from Python.
 pub struct Watch<'a> {
-    history: Vec<Iteration>,
     stop: &'a AtomicBool,
     sender: mpsc::Sender<Report>,
     report: bool,
@@ -113,7 +110,6 @@ pub struct Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {
-        self.history.push(*iteration);
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
