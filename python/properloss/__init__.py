@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ClippedLine as ClippedLine,
         Cloglog as Cloglog,
         InverseLink as InverseLink,
+        IsotonicLink as IsotonicLink,
         Loglog as Loglog,
         Matsushita as Matsushita,
         PiecewiseLink as PiecewiseLink,
@@ -24,11 +25,9 @@ if TYPE_CHECKING:
         RelativeLink as RelativeLink,
         Sigmoid as Sigmoid,
         __version__ as __version__,
-    )
-    from properloss._core import (
         isotonic as isotonic,
-    )
-    from properloss._core import (
+        link as link,
+        links as links,
         solve_chain as solve_chain,
     )
     from properloss._model_file import load as load
@@ -54,6 +53,7 @@ _HOME = {
         "ClippedLine",
         "Cloglog",
         "InverseLink",
+        "IsotonicLink",
         "Loglog",
         "Matsushita",
         "PiecewiseLink",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from properloss import _core
-from properloss._input import Rows, explain_not_finite, prediction_input, training_input
+from properloss._input import explain_not_finite, prediction_input, training_input
 from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
 
 
@@ -66,14 +66,8 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # -- to be written by a subclass ---------------------------------------------------------
 
-    def _run(
-        self,
-        rows: Rows,
-        labels: NDArray[np.uint8],
-        weights: NDArray[np.float64] | None,
-        listeners: Mapping[str, Any],
-    ) -> _core.Fit:
-        """Train on checked input; ``listeners`` goes to the engine as keyword arguments."""
+    def _run(self, task: _core.Task) -> _core.Fit:
+        """Train on checked data with the parameters of this classifier."""
         raise NotImplementedError
 
     # -- fit ---------------------------------------------------------------------------------
@@ -99,10 +93,16 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         rows, classes, labels, weights = training_input(self, X, y, sample_weight)
         line = self._progress_line()
-        listeners: dict[str, Any] = {"progress": line}
-        end_of_fit = self._start_callbacks(listeners, X, y, sample_weight, classes)
+        task: _core.Task = {
+            "rows": rows,
+            "labels": labels,
+            "weights": weights,
+            "progress": line,
+            "callback": None,
+        }
+        end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
         try:
-            fit = self._run(rows, labels, weights, listeners)
+            fit = self._run(task)
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
         self.classes_ = classes
@@ -139,7 +139,7 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return ProgressLine(type(self).__name__, getattr(self, "max_iter", 0))
 
     def _start_callbacks(
-        self, listeners: dict[str, Any], X: Any, y: Any, sample_weight: Any, classes: Any
+        self, task: _core.Task, X: Any, y: Any, sample_weight: Any, classes: Any
     ) -> Callable[[], object]:
         """Open scikit-learn's callback context, if there is one; return what closes it."""
         if not hasattr(self, "_init_callback_context"):
@@ -153,7 +153,7 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             def reconstruct(model: _core.Model) -> dict[str, Any]:
                 return {"classes_": classes, "_model": model, **_attributes(model)}
 
-            listeners["callback"] = CallbackBridge(self, context, data, reconstruct)
+            task["callback"] = CallbackBridge(self, context, data, reconstruct)
         return lambda: context.call_on_fit_task_end(
             estimator=self, reconstruction_attributes={}, **data
         )

@@ -6,7 +6,7 @@ use numpy::PyArray1;
 use properloss::link::{self, InverseLink, LinkSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::arrays::{column, map};
 use crate::errors::to_python;
@@ -104,7 +104,8 @@ impl Link {
                 format!("{class}({})", params.join(", "))
             }
             LinkSpec::Piecewise { z, .. } | LinkSpec::Isotonic { z, .. } => {
-                format!("<{class}: {} knots on [{:.4}, {:.4}]>", z.len(), z[0], z[z.len() - 1])
+                let (low, high) = (short(z[0]), short(z[z.len() - 1]));
+                format!("<{class}: {} knots on [{low}, {high}]>", z.len())
             }
             LinkSpec::Relative { base, p, .. } => {
                 format!("<{class}: {} knots over {}>", p.len(), base.name())
@@ -228,6 +229,11 @@ impl IsotonicLink {
     fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
         Ok(knots(slf.as_super())?.0.len())
     }
+}
+
+/// A number in a few digits.
+fn short(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e6).contains(&x.abs()) { format!("{x:.4}") } else { format!("{x:.3e}") }
 }
 
 /// The knots `(z, u)` of a link that has them.
@@ -429,6 +435,10 @@ pub fn by_name<'py>(
 /// >>> sorted(properloss.links())[:3]
 /// ['cauchy', 'clipped-line', 'cloglog']
 #[pyfunction]
-pub fn links() -> Vec<(&'static str, &'static str)> {
-    link::registry().iter().map(|entry| (entry.name, entry.about)).collect()
+pub fn links(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let links = PyDict::new(py);
+    for entry in link::registry() {
+        links.set_item(entry.name, entry.about)?;
+    }
+    Ok(links)
 }
