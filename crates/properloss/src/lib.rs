@@ -8,10 +8,11 @@ pub mod design;
 pub mod error;
 pub mod link;
 pub mod loss;
+pub mod metrics;
 pub mod optimize;
 pub mod piecewise;
 pub mod sample;
-pub mod train;
 pub(crate) mod special;
+pub mod train;
 
 pub use error::{Error, Result};

@@ -118,7 +118,7 @@ fn random_link(knots: usize, width: f64, seed: u64) -> PiecewiseLink {
     PiecewiseLink::new(PiecewiseAffine::new(z, u).unwrap()).unwrap()
 }
 
-/// Breast cancer (standardised by weighted moments) against scikit-learn 1.7's
+/// Breast cancer (standardised by weighted moments) against scikit-learn 1.9's
 /// `LogisticRegression(C, solver="newton-cholesky", tol=1e-14)`; weights 1, +2 for every fifth row,
 /// -1 for every seventh.
 #[test]

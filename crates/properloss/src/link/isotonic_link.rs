@@ -56,7 +56,8 @@ impl IsotonicLink {
         let last = z.len() - 1;
         for (index, end) in [(0, 0.0), (last, 1.0)] {
             if u[index] != end {
-                let expected = if index == 0 { "0 at the first knot" } else { "1 at the last knot" };
+                let expected =
+                    if index == 0 { "0 at the first knot" } else { "1 at the last knot" };
                 let value = u[index];
                 return Err(Error::ElementOutOfDomain { what: "u", index, value, expected });
             }
@@ -190,9 +191,10 @@ mod tests {
     #[test]
     fn values_integrals_and_generalised_inverse() {
         let link = steps();
-        assert_eq!([link.u(-2.0), link.u(-0.5), link.u(1.0), link.u(2.5), link.u(9.0)], [
-            0.0, 0.125, 0.25, 0.625, 1.0
-        ]);
+        assert_eq!(
+            [link.u(-2.0), link.u(-0.5), link.u(1.0), link.u(2.5), link.u(9.0)],
+            [0.0, 0.125, 0.25, 0.625, 1.0]
+        );
         // 1/8 + 2/4 + 5/8 up to z = 3.
         assert_eq!(link.potential(3.0), 1.25);
         assert_eq!(link.potential(1.0), 0.375);
@@ -203,7 +205,9 @@ mod tests {
         assert_eq!(link.conjugate(0.25), 0.25 * 2.0 - link.potential(2.0));
         // U(z) - z + U*(1) = int_z^inf (1 - u)
         let z = 0.7;
-        assert!((link.potential(z) - z + link.conjugate(1.0) - link.upper_potential(z)).abs() < 1e-15);
+        assert!(
+            (link.potential(z) - z + link.conjugate(1.0) - link.upper_potential(z)).abs() < 1e-15
+        );
     }
 
     #[test]

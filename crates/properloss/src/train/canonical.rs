@@ -73,11 +73,8 @@ impl CanonicalLossTrainer {
         let rows = CanonicalRows { link: &*self.link, labels: sample.labels() };
         let problem =
             Problem { design: &design, weights: sample.weights(), loss: &rows, l2: self.l2 };
-        let options = Options {
-            gradient_tolerance: self.tol,
-            max_iter: self.max_iter,
-            solver: self.solver,
-        };
+        let options =
+            Options { gradient_tolerance: self.tol, max_iter: self.max_iter, solver: self.solver };
 
         let mut progress = Progress::new(usize::MAX, 0.0);
         let mut previous: Option<Vec<f64>> = None;

@@ -145,7 +145,9 @@ impl<'s, 'a> LinkStep<'s, 'a> {
                 targets.clear();
                 targets.extend(values);
             }
-            (Target::Previous, false) => self.order.group_means(row_weights, |i| y_hat[i], targets)?,
+            (Target::Previous, false) => {
+                self.order.group_means(row_weights, |i| y_hat[i], targets)?
+            }
             (Target::Previous, true) => self.order.group_means(row_weights, |i| old[i], targets)?,
             (Target::Labels, false) => {
                 self.order.group_means(row_weights, |i| f64::from(labels[i]), targets)?;

@@ -6,6 +6,7 @@
 //! | [`Slisotron`] | weights and an isotonic link | the paper, Algorithm 0 |
 //! | [`Glmtron`] | weights under a fixed link, by gradient steps | the paper's baseline |
 //! | [`CanonicalLossTrainer`] | weights under a given loss and an L2 penalty, to the minimum | transfer of a learned loss; the sigmoid gives logistic regression |
+//! | [`Certified`] | weights and link, with a proved decrease of the loss at every iteration | `docs/convergence.md` |
 //!
 //! All of them take a checked [`Sample`](crate::sample::Sample), report every [`Iteration`] to an
 //! [`Observer`], which may stop the run, and hand back a [`Fit`]. None of them draws random
@@ -13,6 +14,7 @@
 
 mod bregmantron;
 mod canonical;
+mod certified;
 mod descent;
 mod glmtron;
 mod link_step;
@@ -25,6 +27,7 @@ mod step;
 
 pub use bregmantron::{BregmanTron, EndSlope, LinkObjective, Target};
 pub use canonical::CanonicalLossTrainer;
+pub use certified::{Candidate, Certified, CertifiedFit, Schedule, Slopes};
 pub use glmtron::Glmtron;
 pub use model::{Fit, Model};
 pub use observer::{Iteration, Observer, Silent, Termination};
