@@ -115,6 +115,7 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _set_fit(self, fit: _core.Fit) -> None:
         self._model = fit.model
+        self._engine_seconds = fit.seconds
         self.history_ = fit.history
         self.n_iter_ = len(self.history_["loss"])
         self.termination_ = fit.termination

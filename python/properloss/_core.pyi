@@ -1,5 +1,6 @@
 """Types of the compiled module."""
 
+import os
 from collections.abc import Callable
 from typing import Any, TypedDict, overload
 
@@ -45,9 +46,6 @@ class InverseLink:
     def conjugate(self, p: float) -> float: ...
     @overload
     def conjugate(self, p: ArrayLike) -> _Floats: ...
-    def to_json(self) -> str: ...
-    @staticmethod
-    def from_json(json: str) -> InverseLink: ...
 
 class PiecewiseLink(InverseLink):
     def __init__(self, z: ArrayLike, u: ArrayLike) -> None: ...
@@ -173,6 +171,33 @@ class Model:
     def link(self) -> InverseLink: ...
     def scores(self, rows: _Rows) -> _Floats: ...
     def predict_proba(self, rows: _Rows) -> _Floats: ...
+    def to_json(
+        self,
+        *,
+        feature_names: list[str] | None = None,
+        classes: tuple[str, str] = ("0", "1"),
+        method: str = "",
+        options: str = "{}",
+        rows: int = 0,
+        termination: str = "",
+        course: list[tuple[int, float, float]] = ...,
+    ) -> str: ...
+    @staticmethod
+    def from_json(json: str) -> Model: ...
+
+class ModelFile(TypedDict):
+    model: Model
+    feature_names: list[str]
+    numeric: bool
+    classes: list[str]
+    method: str
+    options: str
+    termination: str
+    iterations: int
+    history: dict[str, _Floats] | None
+
+def read_model(path: str | os.PathLike[str]) -> ModelFile: ...
+def write_text(path: str | os.PathLike[str], text: str) -> None: ...
 
 class Fit:
     @property
@@ -181,6 +206,8 @@ class Fit:
     def termination(self) -> str: ...
     @property
     def history(self) -> dict[str, _Floats]: ...
+    @property
+    def seconds(self) -> float: ...
 
 class Task(TypedDict):
     rows: _Rows
@@ -240,3 +267,12 @@ def fit_canonical_loss(
     fit_intercept: bool,
     solver: str,
 ) -> Fit: ...
+
+_Columns = tuple[_Floats, NDArray[np.uint8], _Floats | None]
+
+def metric_auc(columns: _Columns) -> float: ...
+def metric_log_loss(columns: _Columns) -> float: ...
+def metric_corp(columns: _Columns) -> tuple[float, float, float, float]: ...
+def metric_calibration(
+    columns: _Columns, n_bins: int, equal_width: bool
+) -> tuple[float, float]: ...

@@ -2,6 +2,7 @@
 
 use numpy::{PyArray1, PyArrayMethods};
 use properloss::chain::{self, ChainProblem, Objective};
+use properloss::link::InverseLink;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -162,10 +163,10 @@ pub fn solve_chain(
     })
     .map_err(to_python)?;
     Ok(ChainSolution {
+        objective: objective(&points, link.as_deref(), &values),
         values: PyArray1::from_vec(py, values).unbind(),
         kkt_residual: solution.kkt_residual,
         duality_gap: solution.duality_gap,
-        objective: solution.objective,
         passes: solution.passes,
     })
 }
@@ -208,6 +209,16 @@ pub fn isotonic(
         objective: certificate.objective,
         passes: 1,
     })
+}
+
+/// `Σ ω_i (y_i - t_i)² / 2`, or `Σ ω_i D_{U*}(y_i, t_i)` of a link.
+fn objective(points: &Points, link: Option<&dyn InverseLink>, values: &[f64]) -> f64 {
+    let distance = |i: usize| match link {
+        Some(link) => link.conjugate_divergence(values[i], points.target[i]),
+        None => 0.5 * (values[i] - points.target[i]).powi(2),
+    };
+    let weight = |i: usize| points.weights.as_ref().map_or(1.0, |weights| weights[i]);
+    (0..values.len()).map(|i| weight(i) * distance(i)).sum()
 }
 
 /// What certifies an isotonic regression.
@@ -257,8 +268,7 @@ fn pool(points: &Points) -> Result<(Vec<f64>, Certificate), properloss::Error> {
             gap += multiplier * rise;
         }
     }
-    let objective =
-        (0..values.len()).map(|i| 0.5 * weight(i) * (values[i] - points.target[i]).powi(2)).sum();
+    let objective = objective(points, None, &values);
     let kkt_residual = if total > 0.0 { worst / total } else { 0.0 };
     Ok((values, Certificate { kkt_residual, duality_gap: gap.abs(), objective }))
 }
@@ -279,7 +289,9 @@ impl Points {
         let points = Self {
             z: column(z, "z")?.to_vec()?,
             target: column(target, "target")?.to_vec()?,
-            weights: weights.map(|w| column(w, "weights")?.to_vec().map_err(PyErr::from)).transpose()?,
+            weights: weights
+                .map(|w| column(w, "weights")?.to_vec().map_err(PyErr::from))
+                .transpose()?,
         };
         let lengths = (points.z.len(), points.target.len());
         let weights = points.weights.as_ref().map_or(lengths.0, Vec::len);

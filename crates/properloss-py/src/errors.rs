@@ -1,7 +1,7 @@
 //! The engine's errors as Python exceptions: one table.
 
 use properloss::Error;
-use pyo3::exceptions::{PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -18,5 +18,19 @@ pub fn to_python(error: Error) -> PyErr {
             NotFiniteError::new_err((error.to_string(), row, column))
         }
         _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The errors of files; a value in a file that is wrong is a `ValueError`.
+pub fn file_to_python(error: properloss_data::Error) -> PyErr {
+    use properloss_data::Error::{FileNotFound, Read, Write};
+    let message = match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    };
+    match error {
+        FileNotFound { .. } => PyFileNotFoundError::new_err(message),
+        Read { .. } | Write { .. } => PyOSError::new_err(message),
+        _ => PyValueError::new_err(message),
     }
 }

@@ -4,9 +4,11 @@ mod arrays;
 mod chain;
 mod doorway;
 mod errors;
+mod file;
 mod link;
 mod loss;
 mod matrix;
+mod metrics;
 mod model;
 mod train;
 mod watch;
@@ -21,12 +23,16 @@ mod _core {
     #[pymodule_export]
     use crate::chain::{ChainSolution, isotonic, solve_chain};
     #[pymodule_export]
+    use crate::file::{read_model, write_text};
+    #[pymodule_export]
     use crate::link::{
         Cauchy, ClippedLine, Cloglog, IsotonicLink, Link, Loglog, Matsushita, PiecewiseLink,
         Probit, RelativeLink, Sigmoid, by_name, links,
     };
     #[pymodule_export]
     use crate::loss::CanonicalLoss;
+    #[pymodule_export]
+    use crate::metrics::{metric_auc, metric_calibration, metric_corp, metric_log_loss};
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]

@@ -415,11 +415,7 @@ pub fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn InverseLink>> 
 /// ClippedLine(a=1.0, b=0.0)
 #[pyfunction]
 #[pyo3(name = "link", signature = (name, *params))]
-pub fn by_name<'py>(
-    py: Python<'py>,
-    name: &str,
-    params: Vec<f64>,
-) -> PyResult<Bound<'py, PyAny>> {
+pub fn by_name<'py>(py: Python<'py>, name: &str, params: Vec<f64>) -> PyResult<Bound<'py, PyAny>> {
     into_python(py, link::by_name(name, &params).map_err(to_python)?)
 }
 

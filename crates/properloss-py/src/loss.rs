@@ -1,10 +1,14 @@
 //! Canonical proper losses as Python objects.
 
+use std::path::Path;
+
 use properloss::loss;
+use properloss_data::LossFile;
+use properloss_data::model_file::Link;
 use pyo3::prelude::*;
 
 use crate::arrays::{map, map2};
-use crate::errors::to_python;
+use crate::errors::{file_to_python, to_python};
 use crate::link;
 
 /// The proper loss whose canonical link is given: ``loss(y, z) = U(z) + U*(y) - y z``.
@@ -99,6 +103,21 @@ impl CanonicalLoss {
     /// ``U(-z)``. It is the loss of a margin only if the loss is symmetric: do not train with it.
     fn surrogate<'py>(&self, z: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         map(z, |z| self.inner.surrogate(z))
+    }
+
+    /// The loss as the JSON text of a loss file, which the command line reads as well.
+    fn to_json(&self) -> PyResult<String> {
+        let link = Link::from(self.inner.link().spec());
+        LossFile { link, provenance: None }.to_json().map_err(file_to_python)
+    }
+
+    /// The loss of a JSON text: the content of a loss file.
+    #[staticmethod]
+    fn from_json(json: &str) -> PyResult<Self> {
+        let file =
+            LossFile::from_json(json.as_bytes(), Path::new("loss")).map_err(file_to_python)?;
+        let link = file.link.build().map_err(to_python)?;
+        Ok(Self { inner: loss::CanonicalLoss::new(link).map_err(to_python)? })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

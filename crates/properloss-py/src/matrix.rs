@@ -77,10 +77,14 @@ impl<'py> FromPyObject<'_, 'py> for Rows<'py> {
         if let Ok(array) = object.cast::<PyArray2<f32>>() {
             return Ok(Self::F32(array.try_readonly()?));
         }
-        type Parts<'py> =
-            (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
+        type Parts<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
         if let Ok((offsets, indices, values, columns)) = object.extract::<Parts<'py>>() {
-            return Ok(Self::Csr(integers(&offsets)?, integers(&indices)?, floats(&values)?, columns));
+            return Ok(Self::Csr(
+                integers(&offsets)?,
+                integers(&indices)?,
+                floats(&values)?,
+                columns,
+            ));
         }
         Err(PyTypeError::new_err(
             "X must be a C-ordered array of float32 or float64, or (indptr, indices, data, columns)",

@@ -1,4 +1,4 @@
-//! A fitted classifier, its predictions and its file.
+//! A fitted classifier and its predictions.
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use properloss::Result;
@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::doorway;
 use crate::errors::to_python;
+use crate::file;
 use crate::link;
 use crate::matrix::Rows;
 
@@ -65,6 +66,45 @@ impl Model {
         let length = pairs.len() / 2;
         PyArray1::from_vec(py, pairs).reshape([length, 2])
     }
+
+    /// The text of a model file.
+    #[pyo3(signature = (*, feature_names=None, classes=("0".into(), "1".into()),
+                        method=String::new(), options="{}", rows=0, termination=String::new(),
+                        course=Vec::new()))]
+    #[allow(clippy::too_many_arguments)]
+    fn to_json(
+        &self,
+        feature_names: Option<Vec<String>>,
+        classes: (String, String),
+        method: String,
+        options: &str,
+        rows: u64,
+        termination: String,
+        course: Vec<(u64, f64, f64)>,
+    ) -> PyResult<String> {
+        file::to_json(
+            &self.inner,
+            feature_names,
+            classes,
+            method,
+            options,
+            rows,
+            termination,
+            &course,
+        )
+    }
+
+    /// The classifier of the text of a model file.
+    #[staticmethod]
+    fn from_json(json: &str) -> PyResult<Self> {
+        file::from_json(json)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let json = slf.call_method0("to_json")?;
+        Ok((slf.get_type().getattr("from_json")?, (json,)).into_pyobject(py)?.into_any())
+    }
 }
 
 impl Model {
@@ -73,14 +113,16 @@ impl Model {
         let scores = self.inner.scores(matrix)?;
         let link = self.inner.link();
         let mut pairs = vec![0.0; 2 * scores.len()];
-        pairs.par_chunks_mut(2 * CHUNK).zip(scores.par_chunks(CHUNK)).for_each(|(pairs, scores)| {
-            for (pair, &z) in pairs.chunks_exact_mut(2).zip(scores) {
-                let p = link.u(z);
-                // 1 - p loses nothing below 1/2; above, the link knows better.
-                pair[0] = if p <= 0.5 { 1.0 - p } else { link.one_minus_u(z) };
-                pair[1] = p;
-            }
-        });
+        pairs.par_chunks_mut(2 * CHUNK).zip(scores.par_chunks(CHUNK)).for_each(
+            |(pairs, scores)| {
+                for (pair, &z) in pairs.chunks_exact_mut(2).zip(scores) {
+                    let p = link.u(z);
+                    // 1 - p loses nothing below 1/2; above, the link knows better.
+                    pair[0] = if p <= 0.5 { 1.0 - p } else { link.one_minus_u(z) };
+                    pair[1] = p;
+                }
+            },
+        );
         Ok(pairs)
     }
 }

@@ -1,12 +1,14 @@
 //! The trainers, with their options as keyword arguments.
 
+use std::time::Instant;
+
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::design::Scaling;
 use properloss::optimize::Solver;
 use properloss::sample::Sample;
 use properloss::train::{
-    self, BregmanTron, CanonicalLossTrainer, EndSlope, Glmtron, Isotonic, Iteration,
-    LinkObjective, Observer, Slisotron, Step, Target,
+    self, BregmanTron, CanonicalLossTrainer, EndSlope, Glmtron, Isotonic, Iteration, LinkObjective,
+    Observer, Slisotron, Step, Target,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,6 +24,9 @@ use crate::watch::{self, Listeners};
 #[pyclass(frozen, module = "properloss._core")]
 pub struct Fit {
     inner: train::Fit,
+    /// Time from the checked arrays to the model, in seconds: what the engine itself took.
+    #[pyo3(get)]
+    seconds: f64,
 }
 
 #[pymethods]
@@ -99,11 +104,13 @@ impl Task<'_> {
         let labels = self.labels.as_slice()?;
         let weights = self.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let listeners = Listeners { progress: self.progress, callback: self.callback };
-        let inner = watch::train(py, &listeners, |watch| {
-            trainer(&Sample::new(matrix, labels, weights)?, watch)
-        })?
-        .map_err(to_python)?;
-        Ok(Fit { inner })
+        let (fit, seconds) = watch::train(py, &listeners, |watch| {
+            let start = Instant::now();
+            let fit = Sample::new(matrix, labels, weights)
+                .and_then(|sample| trainer(&sample, watch));
+            (fit, start.elapsed().as_secs_f64())
+        })?;
+        Ok(Fit { inner: fit.map_err(to_python)?, seconds })
     }
 }
 

@@ -126,4 +126,3 @@ impl Observer for Watch<'_> {
         ControlFlow::Continue(())
     }
 }
-
