@@ -65,7 +65,7 @@ pub fn to_json(
 
 /// The classifier of a file.
 pub fn model_of(file: &ModelFile) -> PyResult<Model> {
-    let link = file.link.build().map_err(to_python)?;
+    let link = file.link.spec().build().map_err(to_python)?;
     let unit_rows = matches!(file.preprocessing.scaling, Scaling::UnitRows);
     let inner = train::Model::new(file.weights.clone(), file.intercept, unit_rows, link)
         .map_err(to_python)?;

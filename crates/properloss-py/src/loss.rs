@@ -116,7 +116,7 @@ impl CanonicalLoss {
     fn from_json(json: &str) -> PyResult<Self> {
         let file =
             LossFile::from_json(json.as_bytes(), Path::new("loss")).map_err(file_to_python)?;
-        let link = file.link.build().map_err(to_python)?;
+        let link = file.link.spec().build().map_err(to_python)?;
         Ok(Self { inner: loss::CanonicalLoss::new(link).map_err(to_python)? })
     }
 

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Descent, DescentOptions};
+use super::descent::{Automatic, Descent, DescentOptions};
 use super::link_step::{LinkFit, LinkStep};
 use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish};
+use super::{Fit, Iteration, Observer, Step, finish, model};
 use crate::design::{Design, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
@@ -109,9 +109,14 @@ impl BregmanTron {
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
         self.check()?;
         let design = Design::new(sample, self.scaling, false);
-        let options = DescentOptions { step: self.step, l2: self.l2, max_norm: self.max_norm };
+        let options = DescentOptions {
+            step: self.step,
+            automatic: Automatic::Lipschitz(self.slope_max),
+            l2: self.l2,
+            max_norm: self.max_norm,
+        };
         // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
-        let mut descent = Descent::new(sample, &design, options, self.slope_max);
+        let mut descent = Descent::new(sample, &design, options);
         let mut link_step = LinkStep::new(self, sample, descent.z())?;
         let mut progress = Progress::new(self.max_iter, self.tol);
 
@@ -138,7 +143,9 @@ impl BregmanTron {
                 link_change: change,
                 weight_change: moved.weight_change,
             };
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer) {
+            let reached = || model(&design, descent.w(), Arc::new(link_step.link().clone()));
+            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
+            {
                 break termination;
             }
         };

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::{Iteration, Observer, Termination};
+use super::{Iteration, Model, Observer, Termination};
+use crate::error::Result;
 
 /// Counts iterations, keeps their history and decides when a run is over.
 pub(super) struct Progress {
@@ -28,10 +29,11 @@ impl Progress {
         &mut self,
         iteration: Iteration,
         observer: &mut dyn Observer,
+        model: &dyn Fn() -> Result<Model>,
     ) -> ControlFlow<Termination> {
         let previous = self.history.last().map(|last| last.loss);
         self.history.push(iteration);
-        if observer.observe(&iteration).is_break() {
+        if observer.observe_model(&iteration, model).is_break() {
             return ControlFlow::Break(Termination::Stopped);
         }
         if iteration.gap == 0.0 {

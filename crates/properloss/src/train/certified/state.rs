@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::certify::{ScoreTail, divergence_from, link_change, link_through, locate_sorted, loss_sorted, norm};
+use crate::certify::{
+    ScoreTail, divergence_from, link_change, link_through, locate_sorted, loss_sorted, norm,
+};
 use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, fit_link_with};
 use crate::design::Design;
 use crate::error::{Error, Result};
@@ -54,7 +56,11 @@ struct Groups {
 
 impl<'s, 'a> State<'s, 'a> {
     /// At `w = 0` under a given link.
-    pub fn new(sample: &'s Sample<'a>, design: &'s Design<'a>, link: PiecewiseLink) -> Result<Self> {
+    pub fn new(
+        sample: &'s Sample<'a>,
+        design: &'s Design<'a>,
+        link: PiecewiseLink,
+    ) -> Result<Self> {
         let (rows, dimension) = (sample.rows(), design.dimension());
         let max_norm = design.max_row_norm(sample.weights());
         if max_norm <= 0.0 {
