@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from properloss import _core
 from properloss._input import explain_not_finite, prediction_input, training_input
 from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _checked(fit: _F) -> _F:
+    """scikit-learn's frame of a ``fit``: parameters are validated, callbacks set up."""
+    return cast("_F", _fit_context(prefer_skip_nested_validation=True)(fit))
 
 
 class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -53,8 +61,6 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    #: The trainer's name in model files.
-    _algorithm: ClassVar[str]
     #: Attributes that follow from the model and are not stored beside it.
     _derived: ClassVar[tuple[str, ...]] = (
         "coef_",
@@ -72,7 +78,7 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     # -- fit ---------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_checked
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows ``X`` and labels ``y``.
 

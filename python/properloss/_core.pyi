@@ -214,7 +214,7 @@ class Task(TypedDict):
     labels: NDArray[np.uint8]
     weights: _Floats | None
     progress: Callable[[dict[str, float]], object] | None
-    callback: Callable[[dict[str, float]], bool] | None
+    callback: Callable[[dict[str, float], Model], bool] | None
 
 def fit_bregmantron(
     task: Task,

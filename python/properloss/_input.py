@@ -41,6 +41,15 @@ def training_input(
         if weights.ndim == 1 and not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         weights = np.ascontiguousarray(weights)
+        kept = weights > 0.0
+        if not kept.all():
+            # A row of weight 0 is a removed row, exactly: not even its score may count.
+            X, labels, weights = X[kept], labels[kept], weights[kept]
+            if labels.min() == labels.max():
+                raise ValueError(
+                    "This solver needs samples of at least 2 classes with a positive weight, but"
+                    f" the data contains only one class: {classes[labels[0]]!r}"
+                )
     return as_rows(X), classes, labels, weights
 
 

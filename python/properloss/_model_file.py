@@ -20,15 +20,19 @@ from properloss.estimators import (
 
 _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 
-_CLASSES: dict[str, type[ProperClassifier]] = {
-    cls._algorithm: cls
-    for cls in (
-        BregmanTronClassifier,
-        SlisotronClassifier,
-        GlmtronClassifier,
-        CanonicalLossClassifier,
-    )
+#: The methods of model files: the class that each belongs to, and what it fixes.
+_METHODS: dict[str, tuple[type[ProperClassifier], dict[str, Any]]] = {
+    "labels": (BregmanTronClassifier, {"target": "labels"}),
+    "refit": (BregmanTronClassifier, {"target": "refit"}),
+    "bregmantron": (BregmanTronClassifier, {"target": "previous"}),
+    "approx": (BregmanTronClassifier, {"target": "approx"}),
+    "slisotron": (SlisotronClassifier, {}),
+    "glmtron": (GlmtronClassifier, {}),
+    "canonical": (CanonicalLossClassifier, {}),
+    "logistic": (CanonicalLossClassifier, {"loss": "sigmoid"}),
 }
+#: Options that have another name in scikit-learn.
+_RENAMED = {"l2": "alpha"}
 
 
 def load(path: str | os.PathLike[str]) -> ProperClassifier:
@@ -56,8 +60,9 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
     True
     """
     content = _core.read_model(path)
-    # A method that this version has no class for still predicts.
-    return _restore(_CLASSES.get(content["method"], CanonicalLossClassifier), content)
+    # A method without a class of its own still predicts.
+    cls, _ = _METHODS.get(content["method"], (CanonicalLossClassifier, {}))
+    return _restore(cls, content)
 
 
 def load_as(cls: type[_Classifier], path: str | os.PathLike[str]) -> _Classifier:
@@ -68,8 +73,8 @@ def load_as(cls: type[_Classifier], path: str | os.PathLike[str]) -> _Classifier
 def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier."""
     names = getattr(estimator, "feature_names_in_", None)
-    history = estimator.history_ or {"iteration": [], "loss": [], "gap": []}
-    course = zip(history["iteration"], history["loss"], history["gap"], strict=True)
+    history = estimator.history_
+    columns = [history[name] for name in ("iteration", "loss", "gap") if name in history]
     options = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     options = {name: value for name, value in options.items() if value is not None}
     # How to make the labels of these texts again, and whether the names are the user's.
@@ -78,10 +83,10 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
     text = estimator._model.to_json(
         feature_names=None if names is None else [str(name) for name in names],
         classes=(str(estimator.classes_[0]), str(estimator.classes_[1])),
-        method=estimator._algorithm,
+        method=_method(estimator),
         options=json.dumps(options, allow_nan=False),
         termination=estimator.termination_,
-        course=[(int(t), float(loss), float(gap)) for t, loss, gap in course],
+        course=[(int(t), float(loss), float(gap)) for t, loss, gap in zip(*columns, strict=True)],
     )
     _core.write_text(path, text)
 
@@ -89,8 +94,10 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
 def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
     options = json.loads(content["options"])
     known = set(cls._get_param_names())
-    same = _CLASSES.get(content["method"]) is cls
-    estimator = cls(**{k: v for k, v in options.items() if same and k in known and _simple(v)})
+    owner, fixed = _METHODS.get(content["method"], (None, {}))
+    same = owner is cls
+    named = {_RENAMED.get(name, name): value for name, value in options.items()} | fixed
+    estimator = cls(**{k: v for k, v in named.items() if same and k in known and _simple(v)})
     estimator._model = content["model"]
     estimator._set_derived()
     estimator.n_features_in_ = estimator.coef_.shape[1]
@@ -100,12 +107,19 @@ def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
     estimator.n_iter_ = content["iterations"]
     estimator.termination_ = content["termination"]
     estimator.history_ = content["history"] or {}
-    for name in ("link", "loss", "initial_link"):
-        # Links are kept as part of the model, not as options.
-        if same and name in known and name not in options:
-            learned = name == "initial_link"
-            estimator.set_params(**{name: None if learned else estimator._model.link})
+    for name in ("link", "loss"):
+        # A link that has no name is part of the model, not an option.
+        if same and name in known and named.get(name) not in _core.links():
+            estimator.set_params(**{name: estimator._model.link})
     return estimator
+
+
+def _method(estimator: ProperClassifier) -> str:
+    """The method of a classifier, as model files name it."""
+    for method, (cls, fixed) in _METHODS.items():
+        if type(estimator) is cls and all(getattr(estimator, k) == v for k, v in fixed.items()):
+            return method
+    return type(estimator).__name__
 
 
 def _labels(names: list[str], dtype: str | None) -> NDArray[Any]:

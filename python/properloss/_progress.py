@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
 except ImportError:  # scikit-learn < 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -71,12 +71,13 @@ class CallbackBridge:
         self.data = data
         self.reconstruct = reconstruct
 
-    def __call__(self, iteration: Iteration, model: Callable[[], Any] | None = None) -> bool:
+    def __call__(self, iteration: Iteration, model: Any) -> bool:
         task = self.context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
-        attributes = None if model is None else (lambda: self.reconstruct(model()))
         return bool(
             task.call_on_fit_task_end(
-                estimator=self.estimator, reconstruction_attributes=attributes, **self.data
+                estimator=self.estimator,
+                reconstruction_attributes=lambda: self.reconstruct(model),
+                **self.data,
             )
         )

@@ -14,7 +14,7 @@ Scaling = Literal["none", "unit-rows", "max-norm", "standardise"]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-_LINK_NAMES = StrOptions(set(dict(_core.links())))
+_LINK_NAMES = StrOptions(set(_core.links()))
 
 #: Options that every classifier has.
 _COMMON: dict[str, list[Any]] = {
@@ -113,7 +113,6 @@ class BregmanTronClassifier(ProperClassifier):
     <PiecewiseLink: ... knots on [...]>
     """
 
-    _algorithm = "bregmantron"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_DESCENT,
         "target": [StrOptions({"previous", "approx", "labels", "refit"})],
@@ -231,7 +230,6 @@ class SlisotronClassifier(ProperClassifier):
     True
     """
 
-    _algorithm = "slisotron"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_DESCENT,
         "isotonic": [StrOptions({"pav", "lipschitz"})],
@@ -328,7 +326,6 @@ class GlmtronClassifier(ProperClassifier):
     True
     """
 
-    _algorithm = "glmtron"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_DESCENT,
         "link": [_LINK_NAMES, _core.InverseLink],
@@ -435,7 +432,6 @@ class CanonicalLossClassifier(ProperClassifier):
     True
     """
 
-    _algorithm = "canonical-loss"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_COMMON,
         "loss": [_LINK_NAMES, _core.InverseLink, _core.CanonicalLoss],

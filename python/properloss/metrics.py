@@ -219,7 +219,7 @@ def _columns(
 ) -> _Columns:
     labels = binary_labels(y_true, pos_label).astype(np.uint8)
     column = np.ascontiguousarray(finite_column(values, name))
-    same_length(**{"y_true": labels, name: column})
+    same_length(y_true=labels, values=column)
     if sample_weight is None:
         return column, labels, None
     weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))

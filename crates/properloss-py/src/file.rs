@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{file_to_python, to_python};
+use crate::errors::file_to_python;
 use crate::model::Model;
 
 /// A file keeps at most this many iterations of the course of a fit.
@@ -58,18 +58,14 @@ pub fn to_json(
             iterations: course.last().map_or(0, |last| last.0),
             program: program(),
         },
-        history: (!course.is_empty()).then(|| History::thinned(course, COURSE)),
+        history: (!course.is_empty()).then(|| History::thinned(course.iter().copied(), COURSE)),
     };
     file.to_json().map_err(file_to_python)
 }
 
 /// The classifier of a file.
 pub fn model_of(file: &ModelFile) -> PyResult<Model> {
-    let link = file.link.spec().build().map_err(to_python)?;
-    let unit_rows = matches!(file.preprocessing.scaling, Scaling::UnitRows);
-    let inner = train::Model::new(file.weights.clone(), file.intercept, unit_rows, link)
-        .map_err(to_python)?;
-    Ok(Model { inner })
+    Ok(Model { inner: file.model().map_err(file_to_python)? })
 }
 
 /// The classifier of the text of a model file.

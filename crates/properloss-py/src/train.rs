@@ -106,8 +106,8 @@ impl Task<'_> {
         let listeners = Listeners { progress: self.progress, callback: self.callback };
         let (fit, seconds) = watch::train(py, &listeners, |watch| {
             let start = Instant::now();
-            let fit = Sample::new(matrix, labels, weights)
-                .and_then(|sample| trainer(&sample, watch));
+            let fit =
+                Sample::new(matrix, labels, weights).and_then(|sample| trainer(&sample, watch));
             (fit, start.elapsed().as_secs_f64())
         })?;
         Ok(Fit { inner: fit.map_err(to_python)?, seconds })

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use properloss::train::{Iteration, Observer};
+use properloss::Result;
+use properloss::train::{self, Iteration, Observer};
 use pyo3::prelude::*;
 
 use crate::doorway::on_live_threads;
+use crate::model::Model;
 
 /// How often the caller looks at signals and progress during a fit.
 const TICK: Duration = Duration::from_millis(100);
@@ -64,8 +66,17 @@ pub fn train<T: Send>(
     })
 }
 
-/// An iteration, and where to send whether to stop if the fit waits for an answer.
-type Report = (Iteration, Option<mpsc::SyncSender<bool>>);
+/// What a fit sends: an iteration and, if it waits for an answer, what the answer is about.
+struct Report {
+    iteration: Iteration,
+    question: Option<Question>,
+}
+
+/// Shall the run stop at this classifier?
+struct Question {
+    model: train::Model,
+    answer: mpsc::SyncSender<bool>,
+}
 
 /// Serves signals and listeners until the fit hangs up.
 fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()> {
@@ -74,13 +85,16 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
     loop {
         let timeout = next_tick.saturating_duration_since(Instant::now());
         match receiver.recv_timeout(timeout) {
-            Ok((iteration, reply)) => {
-                if let (Some(callback), Some(reply)) = (&listeners.callback, reply) {
+            Ok(Report { iteration, question }) => {
+                if let (Some(callback), Some(Question { model, answer })) =
+                    (&listeners.callback, question)
+                {
                     let stop = Python::attach(|py| -> PyResult<bool> {
-                        callback.bind(py).call1((crate::train::row(py, &iteration)?,))?.is_truthy()
+                        let row = crate::train::row(py, &iteration)?;
+                        callback.bind(py).call1((row, Model { inner: model }))?.is_truthy()
                     })?;
                     // The fit waits for this answer; it can only be gone if it panicked.
-                    let _ = reply.send(stop);
+                    let _ = answer.send(stop);
                 }
                 latest = Some(iteration);
             }
@@ -110,17 +124,28 @@ pub struct Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {
-        if self.stop.load(Ordering::Relaxed) {
+        let report = Report { iteration: *iteration, question: None };
+        if self.stop.load(Ordering::Relaxed) || (self.report && self.sender.send(report).is_err()) {
             return ControlFlow::Break(());
         }
-        if self.every_iteration {
-            let (reply, answer) = mpsc::sync_channel(1);
-            let sent = self.sender.send((*iteration, Some(reply)));
-            // No answer comes when the caller has left with an exception.
-            if sent.is_err() || answer.recv().unwrap_or(true) {
-                return ControlFlow::Break(());
-            }
-        } else if self.report && self.sender.send((*iteration, None)).is_err() {
+        ControlFlow::Continue(())
+    }
+
+    fn observe_model(
+        &mut self,
+        iteration: &Iteration,
+        model: &dyn Fn() -> Result<train::Model>,
+    ) -> ControlFlow<()> {
+        if !self.every_iteration {
+            return self.observe(iteration);
+        }
+        // Weights that are not finite make no model: the result of the run will say so.
+        let Ok(model) = model() else { return ControlFlow::Break(()) };
+        let (answer, stop) = mpsc::sync_channel(1);
+        let question = Some(Question { model, answer });
+        let sent = self.sender.send(Report { iteration: *iteration, question });
+        // No answer comes when the caller has left with an exception.
+        if sent.is_err() || stop.recv().unwrap_or(true) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

@@ -165,5 +165,8 @@ class ConvergenceDisplay:
             chosen = np.where(y == 1.0, p, 1.0 - p)
             # An impossible event that happened costs -log of the smallest double, not infinity.
             losses.append(float(-np.log(np.maximum(chosen, np.finfo(float).tiny)).mean()))
-        history = {"iteration": np.arange(1.0, len(losses) + 1.0), "log_loss": losses}
+        history: dict[str, ArrayLike] = {
+            "iteration": np.arange(1.0, len(losses) + 1.0),
+            "log_loss": losses,
+        }
         return cls(history, quantities=("log_loss",), name=name).plot(ax, **line_kw)

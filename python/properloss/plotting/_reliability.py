@@ -265,7 +265,7 @@ class ReliabilityDisplay:
             weight = _axes.finite_column(sample_weight, "sample_weight")
             _axes.same_length(y_true=y, sample_weight=weight)
         points, group = np.unique(p, return_inverse=True)
-        mass = np.bincount(group, weights=weight)
+        mass = np.bincount(group, weights=weight).astype(np.float64)
         keep = mass > 0.0
         rates = np.bincount(group, weights=weight * y)[keep] / mass[keep]
         points, mass = points[keep], mass[keep]
