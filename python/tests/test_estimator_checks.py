@@ -15,7 +15,7 @@ import properloss as pl
         pl.BregmanTronClassifier(target="refit", max_iter=50),
         pl.BregmanTronClassifier(objective="bregman", scaling="none", max_iter=50),
         pl.SlisotronClassifier(isotonic="lipschitz", max_iter=50),
-        pl.GlmtronClassifier(link="cauchy", scaling="max-norm", max_iter=50),
+        pl.GlmtronClassifier(link="probit", scaling="max-norm", max_iter=50),
         pl.CanonicalLossClassifier(loss="cloglog"),
     ]
 )
