@@ -11,11 +11,16 @@ import properloss as pl
 
 @parametrize_with_checks(
     [
-        *CLASSIFIERS,
+        pl.BregmanTronClassifier(),
+        pl.SlisotronClassifier(),
+        pl.GlmtronClassifier(),
+        pl.CanonicalLossClassifier(),
+        pl.BregmanTronClassifier(target="previous"),
+        pl.BregmanTronClassifier(target="approx"),
         pl.BregmanTronClassifier(target="refit", max_iter=50),
         pl.BregmanTronClassifier(objective="bregman", scaling="none", max_iter=50),
         pl.SlisotronClassifier(isotonic="lipschitz", max_iter=50),
-        pl.GlmtronClassifier(link="probit", scaling="max-norm", max_iter=50),
+        pl.GlmtronClassifier(link="cauchy", scaling="max-norm"),
         pl.CanonicalLossClassifier(loss="cloglog"),
     ]
 )
