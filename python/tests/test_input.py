@@ -127,7 +127,7 @@ def test_nan_names_row_and_column(classifier, data):
 def test_nan_names_the_column_of_a_table(data):
     pd = pytest.importorskip("pandas")
     X, y = data
-    frame = pd.DataFrame(X, columns=NAMES)
+    frame = pd.DataFrame(X.copy(), columns=NAMES)
     frame.loc[5, "c"] = None
     with pytest.raises(ValueError, match=r"NaN\. .*row 5, column 2 \('c'\)"):
         pl.GlmtronClassifier().fit(frame, y)
