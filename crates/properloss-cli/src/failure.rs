@@ -118,9 +118,7 @@ impl From<properloss::Error> for Failure {
                         .into(),
                 )
             }
-            properloss::Error::UnboundedLoss { .. } => {
-                Some("choose another --link, or --method glmtron, which needs no loss".into())
-            }
+            properloss::Error::UnboundedLoss { .. } => Some("choose another --link".into()),
             _ => None,
         };
         Self::User { message: error.to_string(), hint }

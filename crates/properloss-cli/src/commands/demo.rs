@@ -60,7 +60,7 @@ struct Demo<'a> {
 }
 
 /// A curve for the picture: its name and the function.
-type Reference<'a> = (&'a str, &'a dyn Fn(f64) -> f64);
+type Reference = (&'static str, Box<dyn Fn(f64) -> f64>);
 
 impl Demo<'_> {
     /// The paper's synthetic data: the sigmoid is the true link, so nothing should beat logistic
@@ -161,7 +161,7 @@ impl Demo<'_> {
         &self,
         name: &str,
         dataset: &Dataset,
-        reference: impl FnOnce(&ModelFile) -> Option<(&'static str, Box<dyn Fn(f64) -> f64>)>,
+        reference: impl FnOnce(&ModelFile) -> Option<Reference>,
     ) -> Result<ModelFile> {
         let trainer = Trainer::new(SHOWN, &TrainArgs::default())?;
         let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
@@ -173,7 +173,7 @@ impl Demo<'_> {
         let link = trained.fit.model.link();
         let report = LinkReport::new(Arc::clone(link));
         let reference = reference(&model);
-        let references: Vec<Reference<'_>> =
+        let references: Vec<(&str, &dyn Fn(f64) -> f64)> =
             reference.iter().map(|(name, u)| (*name, &**u)).collect();
         let title = format!("Learned link: {name}");
         let svg = svg::link_and_losses(&title, &**link, &references, report.loss());
@@ -233,7 +233,7 @@ fn along(
     synthetic: &Synthetic,
     model: &ModelFile,
     truth: impl Fn(f64) -> f64 + 'static,
-) -> Option<(&'static str, Box<dyn Fn(f64) -> f64>)> {
+) -> Option<Reference> {
     let w = &model.weights;
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let a = dot(w, &synthetic.weights) / dot(w, w);
