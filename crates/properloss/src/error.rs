@@ -127,4 +127,33 @@ pub enum Error {
         /// The only label found.
         label: u8,
     },
+    /// No link has this name.
+    #[error("there is no link named {name:?}; the known links are {known}")]
+    UnknownLink {
+        /// The name asked for.
+        name: String,
+        /// The names of the registry.
+        known: String,
+    },
+    /// A link was given the wrong number of parameters.
+    #[error("the link {name} takes {expected} parameter(s) ({parameters}), not {given}")]
+    ParameterCount {
+        /// The link.
+        name: &'static str,
+        /// How many it takes.
+        expected: usize,
+        /// Their names.
+        parameters: String,
+        /// How many were given.
+        given: usize,
+    },
+    /// The canonical loss of this link is infinite everywhere.
+    #[error(
+        "the link {link} has tails so heavy that its canonical loss is infinite; \
+         use a CompositeLoss (for example log-loss with this link)"
+    )]
+    UnboundedLoss {
+        /// The link.
+        link: String,
+    },
 }

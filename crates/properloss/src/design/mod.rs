@@ -14,6 +14,7 @@
 
 mod dense;
 mod gram;
+mod lanes;
 mod scaling;
 mod sparse;
 mod spectral;
@@ -21,6 +22,8 @@ mod statistics;
 
 pub use scaling::{FittedScaling, Scaling};
 pub use spectral::SpectralNorm;
+
+pub(crate) use lanes::{Kernel, Lanes, run};
 
 use crate::error::{Error, Result};
 use crate::sample::{Matrix, Sample};
@@ -107,13 +110,11 @@ impl<'a> Design<'a> {
         assert_eq!(w.len(), self.dimension(), "length of w");
         assert_eq!(z.len(), self.rows(), "length of z");
         let (raw, shift) = self.scaling.raw_coefficients(w, self.matrix.columns());
-        self.raw_scores(&raw, z);
-        if let Some(factors) = &self.row_factors {
-            for (z, factor) in z.iter_mut().zip(factors) {
-                *z = *z * factor + shift;
-            }
-        } else if shift != 0.0 {
-            z.iter_mut().for_each(|z| *z += shift);
+        let factors = self.row_factors.as_deref();
+        match &self.matrix {
+            Matrix::DenseF32(x) => dense::product(arch(), x, &raw, factors, shift, z),
+            Matrix::DenseF64(x) => dense::product(arch(), x, &raw, factors, shift, z),
+            Matrix::Csr(x) => sparse::product(x, &raw, factors, shift, z),
         }
     }
 
@@ -130,14 +131,6 @@ impl<'a> Design<'a> {
         self.scaling.scale_adjoint(total, &mut g[..columns]);
         if self.intercept {
             g[columns] = total;
-        }
-    }
-
-    fn raw_scores(&self, w: &[f64], z: &mut [f64]) {
-        match &self.matrix {
-            Matrix::DenseF32(x) => dense::product(arch(), x, w, z),
-            Matrix::DenseF64(x) => dense::product(arch(), x, w, z),
-            Matrix::Csr(x) => sparse::product(x, w, z),
         }
     }
 

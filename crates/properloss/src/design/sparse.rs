@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::dense::add_in_order;
+use super::dense::{add_in_order, scale_and_shift};
 use crate::sample::{ColumnIndex, Csr, Storage, with_csr};
 
 /// Rows per task of a product.
@@ -11,14 +11,21 @@ const TASK_ROWS: usize = 256;
 /// each: adding them up must not cost more than the products.
 const MAX_CHUNKS: usize = 16;
 
-/// `z = X w`.
-pub(super) fn product(x: &Csr<'_>, w: &[f64], z: &mut [f64]) {
+/// `z_i = s_i x_i·w + shift`, the row factors `s` being 1 if not given.
+pub(super) fn product(
+    x: &Csr<'_>,
+    w: &[f64],
+    row_factors: Option<&[f64]>,
+    shift: f64,
+    z: &mut [f64],
+) {
     with_csr!(x, |indices, values| {
         z.par_chunks_mut(TASK_ROWS).enumerate().for_each(|(task, z)| {
             for (k, z) in z.iter_mut().enumerate() {
                 let range = x.range(task * TASK_ROWS + k);
                 *z = dot(&indices[range.clone()], &values[range], w);
             }
+            scale_and_shift(z, row_factors.map(|factors| &factors[task * TASK_ROWS..]), shift);
         });
     });
 }

@@ -2,31 +2,38 @@
 
 use rayon::prelude::*;
 
+use super::lanes::{Kernel, Lanes, run, tree_sum};
 use super::{dense, sparse};
 use crate::sample::{Matrix, Sample};
 
 /// Rows per task.
 const TASK_ROWS: usize = 256;
 
-/// The sum of `values` as eight lanes; the same for any number of threads.
+/// The sum of `values`: blocks as eight lanes each, then the blocks in order.
 pub(super) fn sum(values: &[f64]) -> f64 {
-    super::arch().dispatch(
-        #[inline(always)]
-        || {
-            let mut lanes = [0.0; 8];
-            let (groups, rest) = values.as_chunks::<8>();
-            for group in groups {
-                for l in 0..8 {
-                    lanes[l] += group[l];
-                }
+    values.chunks(1 << 12).map(|values| run(super::arch(), Sum { values })).sum()
+}
+
+struct Sum<'a> {
+    values: &'a [f64],
+}
+
+impl Kernel for Sum<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> f64 {
+        let mut sums = [lanes.splat(0.0); 4];
+        let (groups, rest) = self.values.as_chunks::<32>();
+        for group in groups {
+            let (parts, _) = group.as_chunks::<8>();
+            for k in 0..4 {
+                sums[k] = lanes.add(sums[k], lanes.load(&parts[k]));
             }
-            for (lane, value) in lanes.iter_mut().zip(rest) {
-                *lane += value;
-            }
-            let [a, b, c, d, e, f, g, h] = lanes;
-            ((a + e) + (c + g)) + ((b + f) + (d + h))
-        },
-    )
+        }
+        let all = lanes.add(lanes.add(sums[0], sums[1]), lanes.add(sums[2], sums[3]));
+        tree_sum(lanes.array(all)) + rest.iter().sum::<f64>()
+    }
 }
 
 /// `|x_i|` for every raw row.
