@@ -2,10 +2,13 @@
 #![forbid(unsafe_code)]
 
 pub mod bregman;
+pub mod certify;
+pub mod design;
 pub mod error;
 pub mod link;
 pub mod loss;
 pub mod piecewise;
+pub mod sample;
 pub(crate) mod special;
 
 pub use error::{Error, Result};

@@ -1,0 +1,154 @@
+//! The worker of the training benchmark: holds one data set, runs passes over it on request.
+//!
+//! `bench.py` starts one worker per number of threads and asks it and numpy in turn, so both see
+//! the same machine at the same time. One request per line on stdin, one answer per line on stdout:
+//!
+//! ```text
+//! dense f32|f64 FILE ROWS COLUMNS       load raw little-endian values, row after row
+//! csr f32|f64 OFFSETS INDICES VALUES ROWS COLUMNS   int32 offsets and indices
+//! labels FILE                           one byte a row
+//! passes none|unit-rows|max-norm|standardise        seconds of scores and of adjoint
+//! check                                 seconds of the checks of a sample
+//! memory                                peak and current resident kilobytes
+//! ```
+
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use properloss::design::{Design, Scaling};
+use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
+
+/// The data a request loaded.
+#[derive(Default)]
+struct Data {
+    f32s: Vec<f32>,
+    f64s: Vec<f64>,
+    offsets: Vec<i32>,
+    indices: Vec<i32>,
+    labels: Vec<u8>,
+    rows: usize,
+    columns: usize,
+}
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let mut data = Data::default();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let answer = match words.as_slice() {
+            ["dense", kind, file, rows, columns] => {
+                data = Data::default();
+                data.load_values(kind, file)?;
+                data.shape(rows, columns)?
+            }
+            ["csr", kind, offsets, indices, values, rows, columns] => {
+                data = Data::default();
+                data.load_values(kind, values)?;
+                data.offsets = read(offsets, i32::from_le_bytes)?;
+                data.indices = read(indices, i32::from_le_bytes)?;
+                data.shape(rows, columns)?
+            }
+            ["labels", file] => {
+                data.labels = std::fs::read(file)?;
+                "ok".to_owned()
+            }
+            ["passes", scaling] => data.passes(scaling)?,
+            ["check"] => {
+                let start = Instant::now();
+                data.sample()?;
+                start.elapsed().as_secs_f64().to_string()
+            }
+            ["memory"] => memory()?,
+            _ => return Err(format!("unknown request: {line}").into()),
+        };
+        println!("{answer}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+/// Reads numbers of `N` bytes.
+fn read<T, const N: usize>(file: &str, convert: fn([u8; N]) -> T) -> Outcome<Vec<T>> {
+    // In pieces, so that the peak of memory is that of the data.
+    let mut reader = std::io::BufReader::with_capacity(1 << 20, std::fs::File::open(file)?);
+    let length = std::fs::metadata(file)?.len() as usize / N;
+    let mut numbers = Vec::with_capacity(length);
+    let mut bytes = [0; N];
+    for _ in 0..length {
+        std::io::Read::read_exact(&mut reader, &mut bytes)?;
+        numbers.push(convert(bytes));
+    }
+    Ok(numbers)
+}
+
+impl Data {
+    fn load_values(&mut self, kind: &str, file: &str) -> Outcome<()> {
+        match kind {
+            "f32" => self.f32s = read(file, f32::from_le_bytes)?,
+            "f64" => self.f64s = read(file, f64::from_le_bytes)?,
+            _ => return Err(format!("unknown number type {kind}").into()),
+        }
+        Ok(())
+    }
+
+    fn shape(&mut self, rows: &str, columns: &str) -> Outcome<String> {
+        (self.rows, self.columns) = (rows.parse()?, columns.parse()?);
+        self.labels = (0..self.rows).map(|i| (i % 2) as u8).collect();
+        Ok("ok".to_owned())
+    }
+
+    fn matrix(&self) -> properloss::Result<Matrix<'_>> {
+        let single = self.f64s.is_empty();
+        if !self.offsets.is_empty() {
+            let values = if single { Values::F32(&self.f32s) } else { Values::F64(&self.f64s) };
+            let offsets = Offsets::I32(&self.offsets);
+            return Matrix::csr(offsets, Indices::I32(&self.indices), values, self.columns);
+        }
+        if single {
+            Matrix::dense_f32(&self.f32s, self.rows, self.columns)
+        } else {
+            Matrix::dense_f64(&self.f64s, self.rows, self.columns)
+        }
+    }
+
+    fn sample(&self) -> properloss::Result<Sample<'_>> {
+        Sample::new(self.matrix()?, &self.labels, None)
+    }
+
+    fn passes(&self, scaling: &str) -> Outcome<String> {
+        let scaling = match scaling {
+            "none" => Scaling::None,
+            "unit-rows" => Scaling::UnitRows,
+            "max-norm" => Scaling::MaxNorm,
+            "standardise" => Scaling::Standardise,
+            _ => return Err(format!("unknown scaling {scaling}").into()),
+        };
+        let design = Design::new(&self.sample()?, scaling, false);
+        let w: Vec<f64> = (0..design.dimension()).map(|j| 1e-3 * (j % 7) as f64).collect();
+        let mut z = vec![0.0; design.rows()];
+        let mut g = vec![0.0; design.dimension()];
+        // The best of five: the first pays for pages and threads.
+        let mut best = [f64::INFINITY; 2];
+        for _ in 0..5 {
+            let start = Instant::now();
+            design.scores(&w, &mut z);
+            best[0] = best[0].min(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            design.adjoint(&z, &mut g);
+            best[1] = best[1].min(start.elapsed().as_secs_f64());
+        }
+        Ok(format!("{} {} {:e}", best[0], best[1], g[0]))
+    }
+}
+
+/// Peak and current resident memory in kilobytes, as Linux counts them.
+fn memory() -> Outcome<String> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or("0").to_owned()
+    };
+    Ok(format!("{} {}", field("VmHWM:"), field("VmRSS:")))
+}

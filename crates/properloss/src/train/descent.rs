@@ -1,0 +1,222 @@
+//! Step 1, shared by the gradient trainers: `w_{t+1} = w_t + eta (mu_y - mu_t)`, then `z = X w`.
+
+use rayon::prelude::*;
+
+use super::Step;
+use crate::design::Design;
+use crate::link::InverseLink;
+use crate::sample::Sample;
+
+/// Rows summed in one piece. Fixed, so that sums have the same bits for any number of threads.
+const CHUNK: usize = 8192;
+/// With the line search scores are updated by `z + eta X g`; this often they are computed afresh,
+/// so that rounding does not add up.
+const REFRESH: usize = 50;
+/// A line search gives up here: 2^-60 of the first trial is below rounding.
+const MAX_HALVINGS: usize = 60;
+
+/// The options of Step 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DescentOptions {
+    pub step: Step,
+    pub l2: f64,
+    pub max_norm: Option<f64>,
+}
+
+/// Weights and scores, and the buffers of a gradient step.
+pub(super) struct Descent<'s, 'a> {
+    sample: &'s Sample<'a>,
+    design: &'s Design<'a>,
+    options: DescentOptions,
+    w: Vec<f64>,
+    z: Vec<f64>,
+    /// `omega_i (y_i - y_hat_i)`.
+    residual: Vec<f64>,
+    gradient: Vec<f64>,
+    /// `X g`, for the line search only.
+    direction: Vec<f64>,
+    eta: f64,
+    grow: bool,
+    since_refresh: usize,
+}
+
+/// What a gradient step did.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moved {
+    pub eta: f64,
+    /// `|g|`, with `g = mu_y - mu_t - l2 w`.
+    pub gap: f64,
+    /// `|w_{t+1} - w_t| / |w_{t+1}|`.
+    pub weight_change: f64,
+}
+
+impl<'s, 'a> Descent<'s, 'a> {
+    /// At `w = 0`, or at a given start.
+    pub fn new(
+        sample: &'s Sample<'a>,
+        design: &'s Design<'a>,
+        options: DescentOptions,
+        lipschitz: f64,
+    ) -> Self {
+        let eta = match options.step {
+            Step::Paper => 1.0,
+            Step::Constant(eta) => eta,
+            Step::Auto => {
+                let radius = design.max_row_norm(sample.weights());
+                1.0 / (lipschitz * radius * radius).max(f64::MIN_POSITIVE)
+            }
+        };
+        let line_search = matches!(options.step, Step::Auto);
+        let rows = sample.rows();
+        Self {
+            sample,
+            design,
+            options,
+            w: vec![0.0; design.dimension()],
+            z: vec![0.0; rows],
+            residual: vec![0.0; rows],
+            gradient: vec![0.0; design.dimension()],
+            direction: if line_search { vec![0.0; rows] } else { Vec::new() },
+            eta,
+            grow: false,
+            since_refresh: 0,
+        }
+    }
+
+    pub fn w(&self) -> &[f64] {
+        &self.w
+    }
+
+    pub fn z(&self) -> &[f64] {
+        &self.z
+    }
+
+    /// `mu_y - mu_t = E[(y - y_hat) x]`, with `y_hat(i)` the current prediction for row `i`.
+    ///
+    /// The gradient of the loss is its negative: `d/dw E[U(w·x) + U*(y) - y w·x] = mu_t - mu_y`.
+    fn mean_operator_gap(&mut self, y_hat: impl Fn(usize) -> f64 + Sync) {
+        let total = self.sample.total_weight();
+        let labels = self.sample.labels();
+        let sample = self.sample;
+        self.residual.par_chunks_mut(CHUNK).enumerate().for_each(|(c, chunk)| {
+            for (k, r) in chunk.iter_mut().enumerate() {
+                let i = c * CHUNK + k;
+                *r = sample.weight(i) / total * (f64::from(labels[i]) - y_hat(i));
+            }
+        });
+        self.design.adjoint(&self.residual, &mut self.gradient);
+        if self.options.l2 > 0.0 {
+            let penalised = penalised(self.design);
+            for j in 0..penalised {
+                self.gradient[j] -= self.options.l2 * self.w[j];
+            }
+        }
+    }
+
+    /// One gradient step under the link that made the predictions `y_hat`.
+    pub fn advance(
+        &mut self,
+        link: &dyn InverseLink,
+        y_hat: impl Fn(usize) -> f64 + Sync,
+    ) -> Moved {
+        self.mean_operator_gap(y_hat);
+        let gap = norm(&self.gradient);
+        let mut fresh = true;
+        if matches!(self.options.step, Step::Auto) && gap > 0.0 {
+            self.design.scores(&self.gradient, &mut self.direction);
+            self.eta = self.line_search(link, gap);
+            fresh = self.since_refresh >= REFRESH;
+        }
+        let eta = self.eta;
+        let mut moved = 0.0;
+        for (w, g) in self.w.iter_mut().zip(&self.gradient) {
+            *w += eta * g;
+            moved += (eta * g) * (eta * g);
+        }
+        let projected = self.project();
+        if fresh || projected {
+            self.design.scores(&self.w, &mut self.z);
+            self.since_refresh = 0;
+        } else {
+            for (z, v) in self.z.iter_mut().zip(&self.direction) {
+                *z += eta * v;
+            }
+            self.since_refresh += 1;
+        }
+        Moved { eta, gap, weight_change: moved.sqrt() / norm(&self.w).max(f64::MIN_POSITIVE) }
+    }
+
+    /// The largest trial of `2 eta, eta, eta/2, ...` with `l(w + eta g) <= l(w) - eta |g|^2 / 2`.
+    fn line_search(&mut self, link: &dyn InverseLink, gap: f64) -> f64 {
+        let penalised = penalised(self.design);
+        let (w, g) = (&self.w[..penalised], &self.gradient[..penalised]);
+        let (ww, wg, gg) = (dot(w, w), dot(w, g), dot(g, g));
+        let objective = |eta: f64| {
+            let penalty = 0.5 * self.options.l2 * (ww + 2.0 * eta * wg + eta * eta * gg);
+            penalty + mean_loss(link, self.sample, |i| self.z[i] + eta * self.direction[i])
+        };
+        let start = objective(0.0);
+        // Differences below the rounding of the loss itself carry no information.
+        let rounding = 64.0 * f64::EPSILON * start.abs();
+        let mut eta = if self.grow { 2.0 * self.eta } else { self.eta };
+        for halving in 0..MAX_HALVINGS {
+            if objective(eta) <= start - 0.5 * eta * gap * gap + rounding {
+                self.grow = halving == 0;
+                return eta;
+            }
+            eta *= 0.5;
+        }
+        self.grow = true;
+        eta
+    }
+
+    /// Scales the weights (not the intercept) back to `max_norm`; says whether it did.
+    fn project(&mut self) -> bool {
+        let penalised = penalised(self.design);
+        let length = norm(&self.w[..penalised]);
+        match self.options.max_norm {
+            Some(bound) if length > bound => {
+                self.w[..penalised].iter_mut().for_each(|w| *w *= bound / length);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The coordinates that a penalty or a norm bound touches: all but the intercept.
+fn penalised(design: &Design<'_>) -> usize {
+    design.dimension() - usize::from(design.has_intercept())
+}
+
+/// `E[loss(y_i, z(i))]`: `U(z)` for a negative, `int_z^inf (1 - u)` for a positive.
+pub(super) fn mean_loss(
+    link: &dyn InverseLink,
+    sample: &Sample<'_>,
+    z: impl Fn(usize) -> f64 + Sync,
+) -> f64 {
+    let labels = sample.labels();
+    let partial: Vec<f64> = labels
+        .par_chunks(CHUNK)
+        .enumerate()
+        .map(|(c, chunk)| {
+            let mut sum = 0.0;
+            for (k, &label) in chunk.iter().enumerate() {
+                let i = c * CHUNK + k;
+                let z = z(i);
+                let loss = if label == 1 { link.upper_potential(z) } else { link.potential(z) };
+                sum += sample.weight(i) * loss;
+            }
+            sum
+        })
+        .collect();
+    partial.iter().sum::<f64>() / sample.total_weight()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
