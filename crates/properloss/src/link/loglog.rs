@@ -8,6 +8,11 @@ use super::{Cloglog, InverseLink, LinkSpec, is_probability};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loglog;
 
+/// The zero `p₀` of `U*` as an unevaluated sum, and `u⁻¹(p₀)`.
+const ZERO: f64 = 0.7520035289808221;
+const ZERO_LOW: f64 = -1.8607069409690518e-17;
+const SCORE_AT_ZERO: f64 = 1.2552160569843247;
+
 impl InverseLink for Loglog {
     fn u(&self, z: f64) -> f64 {
         Cloglog.one_minus_u(-z)
@@ -25,8 +30,15 @@ impl InverseLink for Loglog {
         Cloglog.upper_potential(-z)
     }
 
+    // U* has one zero p₀ inside (0, 1); around it, U*(p) = (p - p₀) u⁻¹(p₀) + D_{U*}(p, p₀).
     fn conjugate(&self, p: f64) -> f64 {
-        if is_probability(p) { Cloglog::conjugate_plus_euler(1.0 - p, p) } else { f64::NAN }
+        if !is_probability(p) {
+            f64::NAN
+        } else if (p - ZERO).abs() < 0.05 {
+            ((p - ZERO) - ZERO_LOW) * SCORE_AT_ZERO + self.conjugate_divergence(p, ZERO)
+        } else {
+            Cloglog::conjugate_plus_euler(1.0 - p, p)
+        }
     }
 
     fn spec(&self) -> LinkSpec {

@@ -40,7 +40,7 @@ use crate::bregman;
 /// divergence between interior points is finite and exact. Of the built-in links that is
 /// [`Cauchy`] alone.
 ///
-/// The first six methods are the whole interface; the others have defaults, which a link overrides
+/// The first five methods are the whole interface; the others have defaults, which a link overrides
 /// where it has a more exact form.
 pub trait InverseLink: std::fmt::Debug + Send + Sync {
     /// `u(z)`, in `[0, 1]`.
@@ -59,7 +59,11 @@ pub trait InverseLink: std::fmt::Debug + Send + Sync {
     fn conjugate(&self, p: f64) -> f64;
 
     /// What is needed to build this link again: what a model file stores.
-    fn spec(&self) -> LinkSpec;
+    ///
+    /// The default names a link that no file can name: a model with it can be used, not stored.
+    fn spec(&self) -> LinkSpec {
+        LinkSpec::builtin("custom")
+    }
 
     /// `1 - u(z)`, without cancellation where `u` is near 1.
     fn one_minus_u(&self, z: f64) -> f64 {
