@@ -8,6 +8,7 @@ pub mod error;
 pub mod link;
 pub mod loss;
 pub mod piecewise;
+pub mod proper;
 pub mod sample;
 pub(crate) mod special;
 

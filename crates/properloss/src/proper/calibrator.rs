@@ -97,7 +97,7 @@ impl Calibrator {
             }
         };
         check(scores, labels, weights)?;
-        let folds = self.folds.assign(labels, &|i| weights[i])?;
+        let folds = self.folds.assign(labels, weights)?;
         let kept = weights.iter().filter(|&&weight| weight > 0.0).count();
         let margin = self.margin(scores, kept)?;
         let z: Vec<f64> = scores.iter().map(|&s| from_probability(s, margin)).collect();

@@ -1,7 +1,6 @@
 //! Which rows are held out together.
 
 use crate::error::{Error, Result};
-use crate::sample::Sample;
 
 /// How rows are put into folds for cross-validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +41,8 @@ pub(super) struct Assignment {
 
 impl Folds {
     /// Rows of weight 0 are passed over: they change nothing, as if they were removed.
-    pub(super) fn assign(&self, labels: &[u8], weight: &(dyn Fn(usize) -> f64)) -> Result<Assignment> {
-        let kept: Vec<usize> = (0..labels.len()).filter(|&i| weight(i) > 0.0).collect();
+    pub(super) fn assign(&self, labels: &[u8], weights: &[f64]) -> Result<Assignment> {
+        let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
         for label in [0, 1] {
             let rows = kept.iter().filter(|&&i| labels[i] == label).count();
             if rows < 2 {
@@ -181,9 +180,4 @@ impl Random {
             items.swap(last, other as usize);
         }
     }
-}
-
-/// The folds of a checked sample.
-pub(super) fn of_sample(folds: &Folds, sample: &Sample<'_>, weights: &[f64]) -> Result<Assignment> {
-    folds.assign(sample.labels(), &|i| weights[i])
 }

@@ -122,7 +122,7 @@ impl ProperLoss {
         self.check()?;
         let weights = self.weights(sample);
         let sample = sample.with_weights(Some(&weights))?;
-        let folds = folds::of_sample(&self.folds, &sample, &weights)?;
+        let folds = self.folds.assign(sample.labels(), &weights)?;
         let design = Design::new(&sample, Scaling::Standardise, true);
         let passes = Passes::new(&design, sample.labels(), &weights, &folds);
         let columns = match design.scaling() {

@@ -65,6 +65,11 @@ impl<'a> Passes<'a> {
         Self { design, labels, weights, folds, totals, mean, factor }
     }
 
+    /// Means and factors of the columns.
+    pub(super) fn scaling(&self) -> (&[f64], &[f64]) {
+        (self.mean, self.factor)
+    }
+
     /// Number of models: one a fold, and one for all rows.
     pub(super) fn models(&self) -> usize {
         self.folds.count + 1
