@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
+
 use crate::encoder::Encoder;
+use crate::error::Result;
 
 /// The feature matrix, by rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +74,21 @@ impl Features {
                 }
             }
         }
+    }
+
+    /// The matrix as the core borrows it.
+    pub fn matrix(&self) -> Result<Matrix<'_>> {
+        let rows = self.rows();
+        Ok(match self {
+            Self::DenseF32 { values, columns } => Matrix::dense_f32(values, rows, *columns)?,
+            Self::DenseF64 { values, columns } => Matrix::dense_f64(values, rows, *columns)?,
+            Self::Csr { row_starts, indices, values, columns } => Matrix::csr(
+                Offsets::Usize(row_starts),
+                Indices::U32(indices),
+                Values::F64(values),
+                *columns,
+            )?,
+        })
     }
 
     /// The chosen rows, copied in the order given.
@@ -160,6 +178,16 @@ impl Dataset {
     /// Number of features.
     pub fn columns(&self) -> usize {
         self.features.columns()
+    }
+
+    /// The feature matrix as the core borrows it.
+    pub fn matrix(&self) -> Result<Matrix<'_>> {
+        self.features.matrix()
+    }
+
+    /// Rows, labels and weights as the core's trainers take them; checks them once more.
+    pub fn sample(&self) -> Result<Sample<'_>> {
+        Ok(Sample::new(self.matrix()?, &self.labels, self.weights.as_deref())?)
     }
 
     /// Number of positive examples.

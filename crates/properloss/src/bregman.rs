@@ -164,7 +164,8 @@ fn potential_divergence<L: InverseLink + ?Sized>(link: &L, a: f64, b: f64) -> f6
     } else {
         (link.upper_potential(a) - link.upper_potential(b)) + (a - b) * complement
     };
-    difference.max(0.0)
+    // Not f64::max, which would turn NaN into 0.
+    if difference < 0.0 { 0.0 } else { difference }
 }
 
 /// `D_{U*}(p, q)` of a smooth link: quadrature of the weight `w = (u⁻¹)'` where `p` and `q` are near

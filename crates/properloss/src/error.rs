@@ -156,8 +156,48 @@ pub enum Error {
         /// The link.
         link: String,
     },
+    /// A sequence that has to be in order is not.
+    #[error("{what}[{index}] is {value}, below {what}[{}], which is {previous}; sort it first", index - 1)]
+    NotSorted {
+        /// Which sequence.
+        what: &'static str,
+        /// Position of the first value below its predecessor.
+        index: usize,
+        /// The value before it.
+        previous: f64,
+        /// The value.
+        value: f64,
+    },
+    /// The lower slope bound alone climbs higher than the box allows.
+    #[error(
+        "slope_min {slope_min} over scores of range {range} climbs out of the bounds; \
+         the largest feasible slope_min is {largest_slope_min}"
+    )]
+    InfeasibleSlope {
+        /// The bound asked for.
+        slope_min: f64,
+        /// `z_m - z_1`.
+        range: f64,
+        /// The largest bound with a feasible point.
+        largest_slope_min: f64,
+    },
+    /// The upper slope bound keeps the last value below its own lower bound.
+    #[error(
+        "the last value must be at least {last_min}, but can reach {reachable} only; \
+         the smallest slope_max that reaches it is {smallest_slope_max}"
+    )]
+    UnreachableLast {
+        /// The lower bound of the last value.
+        last_min: f64,
+        /// The largest last value possible.
+        reachable: f64,
+        /// The smallest `slope_max` with a feasible point.
+        smallest_slope_max: f64,
+    },
     /// A class has too few rows (of positive weight) to hold some of them out.
-    #[error("class {label} has {rows} row(s); cross-validation needs at least {minimum} of each class")]
+    #[error(
+        "class {label} has {rows} row(s); cross-validation needs at least {minimum} of each class"
+    )]
     ClassTooSmall {
         /// The class.
         label: u8,
@@ -173,7 +213,9 @@ pub enum Error {
         fold: usize,
     },
     /// Without this fold a class has no row left.
-    #[error("all rows of class {label} are in fold {fold}; spread every class over two folds or more")]
+    #[error(
+        "all rows of class {label} are in fold {fold}; spread every class over two folds or more"
+    )]
     ClassInOneFold {
         /// The class.
         label: u8,

@@ -3,13 +3,17 @@
 
 pub mod bregman;
 pub mod certify;
+pub mod chain;
 pub mod design;
 pub mod error;
 pub mod link;
 pub mod loss;
+pub mod metrics;
+pub mod optimize;
 pub mod piecewise;
 pub mod proper;
 pub mod sample;
 pub(crate) mod special;
+pub mod train;
 
 pub use error::{Error, Result};

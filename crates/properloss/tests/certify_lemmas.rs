@@ -82,7 +82,7 @@ proptest! {
         let u = convex_combination(&u, &v, lambda).unwrap();
         let scored = Scored::new(&z, &y, Some(&w)).unwrap();
         let tail = ScoreTail::new(&scored).unwrap();
-        let compact = condense(&u, tail.z()).unwrap();
+        let compact = condense(&u, tail.z(), slope_range(&u).1).unwrap();
         prop_assert!(compact.knots().x().len() <= 2 * tail.z().len() + 3);
         prop_assert_eq!(compact.support(), u.support());
         for &z in &z {

@@ -48,6 +48,21 @@ impl Knots {
     }
 }
 
+/// The link through `(z_i, y_i)` with the given slope at both ends: `fit` of the paper, exact to the
+/// last bit at every score where it rises.
+pub(crate) fn link_through(
+    scores: &[f64],
+    values: &[f64],
+    end_slope: f64,
+) -> Result<PiecewiseLink> {
+    let last = scores.len() - 1;
+    let mut knots = Knots::start(scores[0] - values[0] / end_slope, scores.len() + 2);
+    for (&z, &value) in scores.iter().zip(values) {
+        knots.push(z, value);
+    }
+    knots.finish(scores[last] + (1.0 - values[last]) / end_slope)
+}
+
 /// `(1-λ) u + λ v` on the knots of both; O(K_u + K_v).
 ///
 /// Slopes of both links lie in `[n, N]` on their supports; the combination is `N`-Lipschitz. The
@@ -120,7 +135,14 @@ fn between(x: &[f64], y: &[f64], next: usize, s: f64) -> f64 {
 /// `A > 0` put it at `a + p` with `S p + s (b-a-p) = u_b - u_a` (steep first), where the largest
 /// possible area has its knot: since `A` is at most that area, both slopes stay in `[s, S]`. For
 /// `A < 0` the mirror image. The values at the scores are kept, so the gradient is kept, too.
-pub fn condense(u: &PiecewiseLink, distinct_scores: &[f64]) -> Result<PiecewiseLink> {
+///
+/// `slope_max` is the bound `N` that `u` is known to satisfy: the slope of a very short piece is
+/// mostly rounding and must not be handed on to a longer one.
+pub fn condense(
+    u: &PiecewiseLink,
+    distinct_scores: &[f64],
+    slope_max: f64,
+) -> Result<PiecewiseLink> {
     let (x, y) = (u.knots().x(), u.knots().y());
     let last = x.len() - 1;
     let inside = distinct_scores.iter().copied().filter(|&z| z > x[0] && z < x[last]);
@@ -134,9 +156,8 @@ pub fn condense(u: &PiecewiseLink, distinct_scores: &[f64]) -> Result<PiecewiseL
         }
         let u_b = if x[next] == b { y[next] } else { between(x, y, next, b) };
         if next > first {
-            if let Some((z, value)) =
-                knot_of_equal_area((a, u_a), (b, u_b), &x[first..next], &y[first..next])
-            {
+            let inner = (&x[first..next], &y[first..next]);
+            if let Some((z, value)) = knot_of_equal_area((a, u_a), (b, u_b), inner, slope_max) {
                 knots.push(z, value);
             }
         }
@@ -154,8 +175,8 @@ pub fn condense(u: &PiecewiseLink, distinct_scores: &[f64]) -> Result<PiecewiseL
 fn knot_of_equal_area(
     (a, u_a): (f64, f64),
     (b, u_b): (f64, f64),
-    x: &[f64],
-    y: &[f64],
+    (x, y): (&[f64], &[f64]),
+    slope_max: f64,
 ) -> Option<(f64, f64)> {
     let width = b - a;
     let chord = (u_b - u_a) / width;
@@ -170,6 +191,7 @@ fn knot_of_equal_area(
         area.add(0.5 * (over + next_over) * (to - from));
         (from, value, over) = (to, next, next_over);
     }
+    let steepest = steepest.min(slope_max);
     let height = 2.0 * area.value() / width;
     if height == 0.0 || steepest <= flattest {
         return None;

@@ -57,6 +57,17 @@ impl ScoreTail {
         Ok(Self { z, excess, base_rate })
     }
 
+    /// From distinct increasing scores and the weight at each; O(m).
+    pub(crate) fn from_groups(z: &[f64], weights: &[f64], total: f64, base_rate: f64) -> Self {
+        let mut excess = vec![0.0; z.len()];
+        let mut above = Sum::default();
+        for k in (0..z.len()).rev() {
+            excess[k] = above.value() / total - base_rate;
+            above.add(weights[k]);
+        }
+        Self { z: z.to_vec(), excess, base_rate }
+    }
+
     /// The distinct scores, in increasing order.
     pub fn z(&self) -> &[f64] {
         &self.z

@@ -112,6 +112,28 @@ pub(super) fn adjoint<T: Storage>(
     row_factors: Option<&[f64]>,
     g: &mut [f64],
 ) {
+    power_sums::<T, false>(arch, x, r, row_factors, g);
+}
+
+/// `g_j = Σ_i h_i s_i² x_ij²`.
+pub(super) fn square_sums<T: Storage>(
+    arch: Arch,
+    x: &Dense<'_, T>,
+    h: &[f64],
+    row_factors: Option<&[f64]>,
+    g: &mut [f64],
+) {
+    power_sums::<T, true>(arch, x, h, row_factors, g);
+}
+
+/// Column sums of the values, or of their squares.
+fn power_sums<T: Storage, const SQUARES: bool>(
+    arch: Arch,
+    x: &Dense<'_, T>,
+    r: &[f64],
+    row_factors: Option<&[f64]>,
+    g: &mut [f64],
+) {
     let columns = x.columns();
     let chunk = chunk_rows(x.rows(), columns);
     let chunks = x.rows().div_ceil(chunk).max(1);
@@ -121,7 +143,8 @@ pub(super) fn adjoint<T: Storage>(
         let end = (start + chunk).min(x.rows());
         let values = &x.values()[start * columns..end * columns];
         let factors = row_factors.map(|factors| &factors[start..end]);
-        run(arch, AdjointRows { values, r: &r[start..end], factors, sums });
+        let r = &r[start..end];
+        run(arch, AdjointRows::<'_, T, SQUARES> { values, r, factors, sums });
     });
     add_in_order(&partial, g);
 }
@@ -139,39 +162,49 @@ pub(super) fn add_in_order(partial: &[f64], g: &mut [f64]) {
     }
 }
 
-/// Adds `Σ r_i s_i x_i` over consecutive rows.
-struct AdjointRows<'a, T> {
+/// Adds `Σ r_i s_i x_i` over consecutive rows, or `Σ r_i s_i² x_i²`.
+struct AdjointRows<'a, T, const SQUARES: bool> {
     values: &'a [T],
     r: &'a [f64],
     factors: Option<&'a [f64]>,
     sums: &'a mut [f64],
 }
 
-impl<T: Storage> Kernel for AdjointRows<'_, T> {
+impl<T: Storage, const SQUARES: bool> Kernel for AdjointRows<'_, T, SQUARES> {
     type Output = ();
 
     #[inline(always)]
     fn call<L: Lanes>(self, lanes: L) {
         let Self { values, r, factors, sums } = self;
         let columns = sums.len();
-        let coefficient = |i: usize| factors.map_or(r[i], |factors| r[i] * factors[i]);
+        let coefficient = |i: usize| match factors {
+            None => r[i],
+            Some(factors) if SQUARES => r[i] * (factors[i] * factors[i]),
+            Some(factors) => r[i] * factors[i],
+        };
         let full = r.len() - r.len() % ROWS;
         for start in (0..full).step_by(ROWS) {
             let block = &values[start * columns..(start + ROWS) * columns];
             let c = std::array::from_fn(|k| coefficient(start + k));
-            add_four_rows(lanes, block, c, sums);
+            add_four_rows::<L, T, SQUARES>(lanes, block, c, sums);
         }
         for i in full..r.len() {
             let c = coefficient(i);
             for (sum, x) in sums.iter_mut().zip(&values[i * columns..(i + 1) * columns]) {
-                *sum += c * x.to_f64();
+                let x = x.to_f64();
+                *sum += c * if SQUARES { x * x } else { x };
             }
         }
     }
 }
 
 #[inline(always)]
-fn add_four_rows<L: Lanes, T: Storage>(lanes: L, block: &[T], c: [f64; 4], sums: &mut [f64]) {
+fn add_four_rows<L: Lanes, T: Storage, const SQUARES: bool>(
+    lanes: L,
+    block: &[T],
+    c: [f64; 4],
+    sums: &mut [f64],
+) {
     let columns = sums.len();
     let c_all = c.map(|c| lanes.splat(c));
     let rows: [&[T]; 4] = std::array::from_fn(|k| &block[k * columns..(k + 1) * columns]);
@@ -181,13 +214,56 @@ fn add_four_rows<L: Lanes, T: Storage>(lanes: L, block: &[T], c: [f64; 4], sums:
     for (j, sum) in groups.iter_mut().enumerate() {
         let p: [L::Vector; 4] = std::array::from_fn(|k| {
             lanes.prefetch(x[k][j].as_ptr().wrapping_add(4 * columns));
-            lanes.mul(c_all[k], lanes.load(&x[k][j]))
+            let x = lanes.load(&x[k][j]);
+            lanes.mul(c_all[k], if SQUARES { lanes.mul(x, x) } else { x })
         });
         let four = lanes.add(lanes.add(p[0], p[1]), lanes.add(p[2], p[3]));
         *sum = lanes.array(lanes.add(lanes.load(&*sum), four));
     }
     for (j, sum) in rest.iter_mut().enumerate() {
-        let p: [f64; 4] = std::array::from_fn(|k| c[k] * rows[k][8 * full + j].to_f64());
+        let p: [f64; 4] = std::array::from_fn(|k| {
+            let x = rows[k][8 * full + j].to_f64();
+            c[k] * if SQUARES { x * x } else { x }
+        });
         *sum += (p[0] + p[1]) + (p[2] + p[3]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Matrix;
+
+    /// The instruction sets this machine has.
+    fn sets() -> Vec<Arch> {
+        #[allow(unused_mut)]
+        let mut sets = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        sets
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        for columns in [1, 3, 7, 8, 9, 15, 16, 23, 64, 100, 785] {
+            let rows = 203;
+            let values: Vec<f32> =
+                (0..rows * columns).map(|k| ((k * 7919) % 1009) as f32 / 511.0 - 1.0).collect();
+            let w: Vec<f64> = (0..columns).map(|j| ((j * 31) % 17) as f64 / 7.3 - 1.0).collect();
+            let r: Vec<f64> = (0..rows).map(|i| ((i * 37) % 101) as f64 / 49.7 - 1.0).collect();
+            let Ok(Matrix::DenseF32(x)) = Matrix::dense_f32(&values, rows, columns) else {
+                panic!("not a dense matrix")
+            };
+            let results: Vec<_> = sets()
+                .into_iter()
+                .map(|arch| {
+                    let (mut z, mut g) = (vec![0.0; rows], vec![0.0; columns]);
+                    product(arch, &x, &w, Some(&r), 0.3, &mut z);
+                    adjoint(arch, &x, &r, Some(&r), &mut g);
+                    (z, g)
+                })
+                .collect();
+            assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{columns} columns");
+        }
     }
 }

@@ -143,6 +143,42 @@ impl<'a> Design<'a> {
         }
     }
 
+    /// `Σ_i h_i x̃_ij²` for every column `j`, `h >= 0`: the diagonal of [`Self::weighted_gram`] at the
+    /// cost of a pass (two with standardised columns).
+    ///
+    /// # Panics
+    /// If `h` is not [`Self::rows`] long or `diagonal` not [`Self::dimension`] long.
+    pub fn weighted_squares(&self, h: &[f64], diagonal: &mut [f64]) {
+        assert_eq!(h.len(), self.rows(), "length of h");
+        assert_eq!(diagonal.len(), self.dimension(), "length of diagonal");
+        let columns = self.matrix.columns();
+        let (squares, factors) = (&mut diagonal[..columns], self.row_factors.as_deref());
+        match &self.matrix {
+            Matrix::DenseF32(x) => dense::square_sums(arch(), x, h, factors, squares),
+            Matrix::DenseF64(x) => dense::square_sums(arch(), x, h, factors, squares),
+            Matrix::Csr(x) => sparse::square_sums(x, h, factors, squares),
+        }
+        let total = statistics::sum(h);
+        match &self.scaling {
+            FittedScaling::None | FittedScaling::UnitRows => {}
+            FittedScaling::MaxNorm { factor } => {
+                squares.iter_mut().for_each(|s| *s *= factor * factor);
+            }
+            FittedScaling::Standardise { mean, factor } => {
+                // Σ h (x - c)² = Σ h x² - 2 c Σ h x + c² Σ h, not below 0 up to rounding.
+                let mut first = vec![0.0; columns];
+                self.raw_adjoint(h, &mut first);
+                for j in 0..columns {
+                    let centred = squares[j] - mean[j] * (2.0 * first[j] - mean[j] * total);
+                    squares[j] = centred.max(0.0) * factor[j] * factor[j];
+                }
+            }
+        }
+        if self.intercept {
+            diagonal[columns] = total;
+        }
+    }
+
     /// `|x̃_i|` for every row, the intercept's 1 included; O(X).
     pub fn row_norms(&self) -> Vec<f64> {
         let mut norms = match &self.scaling {

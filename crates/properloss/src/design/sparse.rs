@@ -55,6 +55,20 @@ pub(super) fn chunk_rows(x: &Csr<'_>) -> usize {
 
 /// `g = X' (r s)`, the row factors `s` being 1 if not given.
 pub(super) fn adjoint(x: &Csr<'_>, r: &[f64], row_factors: Option<&[f64]>, g: &mut [f64]) {
+    power_sums::<false>(x, r, row_factors, g);
+}
+
+/// `g_j = Σ_i h_i s_i² x_ij²`.
+pub(super) fn square_sums(x: &Csr<'_>, h: &[f64], row_factors: Option<&[f64]>, g: &mut [f64]) {
+    power_sums::<true>(x, h, row_factors, g);
+}
+
+fn power_sums<const SQUARES: bool>(
+    x: &Csr<'_>,
+    r: &[f64],
+    row_factors: Option<&[f64]>,
+    g: &mut [f64],
+) {
     let columns = x.columns();
     let chunk = chunk_rows(x);
     let mut partial = vec![0.0; x.rows().div_ceil(chunk).max(1) * columns];
@@ -62,10 +76,12 @@ pub(super) fn adjoint(x: &Csr<'_>, r: &[f64], row_factors: Option<&[f64]>, g: &m
         partial.par_chunks_mut(columns).enumerate().for_each(|(number, sums)| {
             let end = ((number + 1) * chunk).min(x.rows());
             for i in number * chunk..end {
-                let c = row_factors.map_or(r[i], |factors| r[i] * factors[i]);
+                let s = row_factors.map_or(1.0, |factors| factors[i]);
+                let c = r[i] * if SQUARES { s * s } else { s };
                 let range = x.range(i);
                 for (index, value) in indices[range.clone()].iter().zip(&values[range]) {
-                    sums[index.column()] += c * value.to_f64();
+                    let value = value.to_f64();
+                    sums[index.column()] += c * if SQUARES { value * value } else { value };
                 }
             }
         });

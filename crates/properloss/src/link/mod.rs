@@ -6,6 +6,7 @@
 mod cauchy;
 mod clipped_line;
 mod cloglog;
+mod isotonic_link;
 mod loglog;
 mod matsushita;
 mod piecewise_link;
@@ -18,6 +19,7 @@ mod spec;
 pub use cauchy::Cauchy;
 pub use clipped_line::ClippedLine;
 pub use cloglog::Cloglog;
+pub use isotonic_link::IsotonicLink;
 pub use loglog::Loglog;
 pub use matsushita::Matsushita;
 pub use piecewise_link::PiecewiseLink;

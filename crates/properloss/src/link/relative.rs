@@ -91,9 +91,7 @@ impl RelativeLink {
             self.above[k] = self.above_from_piece(k, self.z[k]);
         }
         for k in 0..last {
-            let (p, q) = (self.v.x()[k], self.v.x()[k + 1]);
-            let difference = self.base.conjugate(q) - self.base.conjugate(p);
-            self.conjugate[k + 1] = self.conjugate[k] + self.v.piece_slope(k) * difference;
+            self.conjugate[k + 1] = self.conjugate_from_piece(k, self.v.y()[k + 1]);
         }
         if !self.bounded {
             // Normalise by U(0) = 0.
@@ -153,13 +151,22 @@ impl RelativeLink {
         self.above[k + 1] + step + self.v.piece_slope(k) * self.base.divergence(z, right)
     }
 
-    /// `U*(v_k) + s_k (B*(p') - B*(p_k))` with `p' = v⁻¹(p)`.
+    /// `U*(v_k) + s_k (B*(p') - B*(p_k))` with `p' = v⁻¹(p)`, of which the second term is
+    /// `(p - v_k) z_k + s_k D_{B*}(p', p_k)`; in the first piece `B*(p_0) = 0`.
+    fn conjugate_from_piece(&self, k: usize, p: f64) -> f64 {
+        let (slope, inner) = (self.v.piece_slope(k), self.v.inverse(p));
+        if k == 0 {
+            return self.conjugate[0] + slope * self.base.conjugate(inner);
+        }
+        let tangent = (p - self.v.y()[k]) * self.z[k];
+        let beyond = slope * self.base.conjugate_divergence(inner, self.v.x()[k]);
+        self.conjugate[k] + tangent + beyond
+    }
+
     fn conjugate_in_piece(&self, p: f64) -> f64 {
         let v = self.v.y();
         let k = v.partition_point(|&knot| knot <= p).clamp(1, v.len() - 1) - 1;
-        let start = self.base.conjugate(self.v.x()[k]);
-        let slope = self.v.piece_slope(k);
-        self.conjugate[k] + slope * (self.base.conjugate(self.v.inverse(p)) - start)
+        self.conjugate_from_piece(k, p)
     }
 
     /// `base(a) - base(b)`, without cancellation where they are near one another.

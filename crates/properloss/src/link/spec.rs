@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{InverseLink, PiecewiseLink, RelativeLink, by_name};
+use super::{InverseLink, IsotonicLink, PiecewiseLink, RelativeLink, by_name};
 use crate::error::Result;
 use crate::piecewise::PiecewiseAffine;
 
@@ -23,6 +23,13 @@ pub enum LinkSpec {
         /// Scores, strictly increasing.
         z: Vec<f64>,
         /// Probabilities, strictly increasing from 0 to 1.
+        u: Vec<f64>,
+    },
+    /// A link with flat pieces, as SLIsotron learns: knots `(z_k, u_k)` from `u = 0` to `u = 1`.
+    Isotonic {
+        /// Scores, strictly increasing.
+        z: Vec<f64>,
+        /// Probabilities, nondecreasing from 0 to 1.
         u: Vec<f64>,
     },
     /// `u = v ∘ base`: knots `(p_k, v_k)` of `v` on `[0, 1]`.
@@ -49,6 +56,7 @@ impl LinkSpec {
             LinkSpec::Piecewise { z, u } => {
                 Ok(Arc::new(PiecewiseLink::from_knots(z.clone(), u.clone())?))
             }
+            LinkSpec::Isotonic { z, u } => Ok(Arc::new(IsotonicLink::new(z.clone(), u.clone())?)),
             LinkSpec::Relative { base, p, v } => {
                 let v = PiecewiseAffine::new(p.clone(), v.clone())?;
                 Ok(Arc::new(RelativeLink::new(base.build()?, v)?))
@@ -61,6 +69,7 @@ impl LinkSpec {
         match self {
             LinkSpec::Builtin { name, .. } => name.clone(),
             LinkSpec::Piecewise { .. } => "piecewise".to_string(),
+            LinkSpec::Isotonic { .. } => "isotonic".to_string(),
             LinkSpec::Relative { base, .. } => format!("relative to {}", base.name()),
         }
     }

@@ -102,7 +102,10 @@ pub fn check_properness(losses: &PartialLosses<'_>, grid: usize) -> Result<Prope
             let high = points[(best.0 + 1).min(grid - 1)];
             golden_section(|p| losses.risk(pi, p), low, high, (points[best.0], best.1))
         };
-        let violation = if honest.is_nan() { f64::INFINITY } else { honest - risk };
+        if honest.is_nan() || risk == f64::NEG_INFINITY {
+            return Ok(Properness { largest_violation: f64::INFINITY, pi, p, rounding: 0.0 });
+        }
+        let violation = honest - risk;
         // Each risk is a sum of two products of values good to a few ulp of the larger partial loss.
         let scale = losses.positive(pi).abs() * pi + losses.negative(pi).abs() * (1.0 - pi);
         let rounding = 32.0 * f64::EPSILON * scale;

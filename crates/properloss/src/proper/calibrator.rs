@@ -86,7 +86,12 @@ pub struct Calibration {
 
 impl Calibrator {
     /// Fits to scores that the labels were *not* used for (held-out ones).
-    pub fn fit(&self, scores: &[f64], labels: &[u8], weights: Option<&[f64]>) -> Result<Calibration> {
+    pub fn fit(
+        &self,
+        scores: &[f64],
+        labels: &[u8],
+        weights: Option<&[f64]>,
+    ) -> Result<Calibration> {
         check_ratios(&self.slope_ratios)?;
         let ones;
         let weights = match weights {
@@ -182,7 +187,12 @@ fn check(scores: &[f64], labels: &[u8], weights: &[f64]) -> Result<()> {
     for (index, &label) in labels.iter().enumerate() {
         if label > 1 {
             let value = f64::from(label);
-            return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected: "0 or 1" });
+            return Err(Error::ElementOutOfDomain {
+                what: "labels",
+                index,
+                value,
+                expected: "0 or 1",
+            });
         }
     }
     for (index, &value) in weights.iter().enumerate() {

@@ -39,7 +39,9 @@ impl Curve<'_> {
                     Point { loss: -v.ln(), slope: derivative / v }
                 }
             }
-            Self::Canonical(link) => Point { loss: link.potential(z) - y * z, slope: link.u(z) - y },
+            Self::Canonical(link) => {
+                Point { loss: link.potential(z) - y * z, slope: link.u(z) - y }
+            }
         }
     }
 

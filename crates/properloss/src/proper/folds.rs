@@ -50,7 +50,9 @@ impl Folds {
             }
         }
         let assignment = match self {
-            Self::Stratified { count, seed } => stratified(labels, &kept, check_count(*count)?, *seed),
+            Self::Stratified { count, seed } => {
+                stratified(labels, &kept, check_count(*count)?, *seed)
+            }
             Self::Grouped { groups, count, seed } => {
                 check_length("groups", groups.len(), labels.len())?;
                 grouped(labels, groups, &kept, check_count(*count)?, *seed)?

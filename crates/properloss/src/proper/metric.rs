@@ -58,7 +58,11 @@ impl Hessian {
         let (mut parts, mut weights) = (Vec::new(), Vec::new());
         for rows in &rows {
             weights.push(rows.iter().map(|&i| passes.weights[i]).sum());
-            parts.push(if dense { gram(passes, curve, w, rows) } else { diagonal(passes, curve, w, rows) });
+            parts.push(if dense {
+                gram(passes, curve, w, rows)
+            } else {
+                diagonal(passes, curve, w, rows)
+            });
         }
         Self { parts, weights, dimension: d, dense }
     }
@@ -82,7 +86,11 @@ impl Hessian {
                 let n = (weight - inside).max(f64::MIN_POSITIVE);
                 let mut h: Vec<f64> = match part.is_empty() {
                     true => all.iter().map(|a| a / n).collect(),
-                    false => all.iter().zip(part).map(|(a, p)| (a - p).max_if_diagonal(self.dense) / n).collect(),
+                    false => all
+                        .iter()
+                        .zip(part)
+                        .map(|(a, p)| (a - p).max_if_diagonal(self.dense) / n)
+                        .collect(),
                 };
                 let at = |j: usize| if self.dense { j * d + j } else { j };
                 let trace: f64 = (0..d).map(|j| h[at(j)]).sum();
@@ -159,7 +167,10 @@ fn gram(passes: &Passes<'_>, curve: &Curve<'_>, w: &[f64], rows: &[usize]) -> Ve
         let used = rows.len();
         block[..used * padded]
             .par_chunks_mut(padded)
-            .zip(scaled[..used * d.next_multiple_of(STRIP)].par_chunks_mut(d.next_multiple_of(STRIP)))
+            .zip(
+                scaled[..used * d.next_multiple_of(STRIP)]
+                    .par_chunks_mut(d.next_multiple_of(STRIP)),
+            )
             .zip(rows)
             .with_min_len(16)
             .for_each(|((x, hx), &i)| {
@@ -171,12 +182,23 @@ fn gram(passes: &Passes<'_>, curve: &Curve<'_>, w: &[f64], rows: &[usize]) -> Ve
                 }
             });
         let (block, scaled) = (&block[..used * padded], &scaled);
-        result.par_chunks_mut(STRIP * padded).enumerate().with_min_len(4).for_each(|(strip, target)| {
-            arch().dispatch(
-                #[inline(always)]
-                || add_strip(block, scaled, strip * STRIP, d.next_multiple_of(STRIP), padded, target),
-            );
-        });
+        result.par_chunks_mut(STRIP * padded).enumerate().with_min_len(4).for_each(
+            |(strip, target)| {
+                arch().dispatch(
+                    #[inline(always)]
+                    || {
+                        add_strip(
+                            block,
+                            scaled,
+                            strip * STRIP,
+                            d.next_multiple_of(STRIP),
+                            padded,
+                            target,
+                        )
+                    },
+                );
+            },
+        );
     }
     let mut gram = vec![0.0; d * d];
     for a in 0..d {
@@ -236,7 +258,11 @@ fn diagonal(passes: &Passes<'_>, curve: &Curve<'_>, w: &[f64], rows: &[usize]) -
     }
     let (mean, factor) = passes.scaling();
     let mut result: Vec<f64> = (0..d - 1)
-        .map(|j| factor[j] * factor[j] * (second[j] - mean[j] * (2.0 * first[j] - mean[j] * total)).max(0.0))
+        .map(|j| {
+            factor[j]
+                * factor[j]
+                * (second[j] - mean[j] * (2.0 * first[j] - mean[j] * total)).max(0.0)
+        })
         .collect();
     result.push(total);
     result

@@ -126,7 +126,9 @@ impl ProperLoss {
         let design = Design::new(&sample, Scaling::Standardise, true);
         let passes = Passes::new(&design, sample.labels(), &weights, &folds);
         let columns = match design.scaling() {
-            FittedScaling::Standardise { factor, .. } => factor.iter().filter(|&&f| f > 0.0).count(),
+            FittedScaling::Standardise { factor, .. } => {
+                factor.iter().filter(|&&f| f > 0.0).count()
+            }
             _ => sample.columns(),
         };
 
@@ -187,7 +189,10 @@ impl ProperLoss {
     }
 
     fn check(&self) -> Result<()> {
-        for (what, value) in [("class_weight of 0", self.class_weight[0]), ("class_weight of 1", self.class_weight[1])] {
+        for (what, value) in [
+            ("class_weight of 0", self.class_weight[0]),
+            ("class_weight of 1", self.class_weight[1]),
+        ] {
             if !(value > 0.0 && value.is_finite()) {
                 return Err(Error::OutOfDomain { what, value, expected: "positive and finite" });
             }
@@ -195,7 +200,12 @@ impl ProperLoss {
         increasing("grid", &self.grid)?;
         if let Some(index) = self.grid.iter().position(|g| g.abs() > 12.0) {
             let expected = "log10 of a strength, from -12 to 12";
-            return Err(Error::ElementOutOfDomain { what: "grid", index, value: self.grid[index], expected });
+            return Err(Error::ElementOutOfDomain {
+                what: "grid",
+                index,
+                value: self.grid[index],
+                expected,
+            });
         }
         check_ratios(&self.slope_ratios)
     }
@@ -206,7 +216,12 @@ fn check_ratios(ratios: &[f64]) -> Result<()> {
     increasing("slope_ratios", ratios)?;
     if ratios[0] < 1.0 {
         let expected = "1 or more";
-        return Err(Error::ElementOutOfDomain { what: "slope_ratios", index: 0, value: ratios[0], expected });
+        return Err(Error::ElementOutOfDomain {
+            what: "slope_ratios",
+            index: 0,
+            value: ratios[0],
+            expected,
+        });
     }
     Ok(())
 }

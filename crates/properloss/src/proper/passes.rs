@@ -91,8 +91,12 @@ impl<'a> Passes<'a> {
                     let mut sums = Partial::new(columns);
                     let start = number * chunk;
                     match self.design.matrix() {
-                        Matrix::DenseF32(x) => group.dense(self, &x, curve, start, held_out, &mut sums),
-                        Matrix::DenseF64(x) => group.dense(self, &x, curve, start, held_out, &mut sums),
+                        Matrix::DenseF32(x) => {
+                            group.dense(self, &x, curve, start, held_out, &mut sums)
+                        }
+                        Matrix::DenseF64(x) => {
+                            group.dense(self, &x, curve, start, held_out, &mut sums)
+                        }
                         Matrix::Csr(_) => group.sparse(self, curve, start, held_out, &mut sums),
                     }
                     sums

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::descent::{Descent, DescentOptions, mean_loss};
 use super::progress::Progress;
-use super::{Fit, Iteration, Model, Observer, Step, Termination};
+use super::{Fit, Iteration, Observer, Step, finish};
 use crate::design::{Design, Scaling};
 use crate::error::Result;
 use crate::link::InverseLink;
@@ -84,18 +84,4 @@ impl Glmtron {
         };
         finish(&design, descent.w(), self.link.clone(), termination, progress)
     }
-}
-
-/// Folds the scaling into the coefficients and wraps up the run.
-pub(super) fn finish(
-    design: &Design<'_>,
-    w: &[f64],
-    link: Arc<dyn InverseLink>,
-    termination: Termination,
-    progress: Progress,
-) -> Result<Fit> {
-    let (coefficients, intercept) = design.original_coefficients(w);
-    let unit_rows = matches!(design.scaling(), crate::design::FittedScaling::UnitRows);
-    let model = Model::new(coefficients, intercept, unit_rows, link)?;
-    Ok(Fit { model, termination, history: progress.into_history() })
 }

@@ -62,6 +62,8 @@ pub enum Termination {
     Stopped,
     /// The gap of the mean operators is zero to working precision: no direction is left.
     GapClosed,
+    /// No step decreases the objective any further: the limit of rounding.
+    Stalled,
     /// No link satisfies the slope bounds of the schedule on the scores reached.
     InfeasibleSlope,
     /// A score left the range `[z_min, z_max]` of the link, which the guarantee requires.
@@ -76,6 +78,7 @@ impl Termination {
             Self::MaxIter => "max_iter",
             Self::Stopped => "stopped",
             Self::GapClosed => "gap_closed",
+            Self::Stalled => "stalled",
             Self::InfeasibleSlope => "infeasible_slope",
             Self::ScoresOutOfRange => "scores_out_of_range",
         }

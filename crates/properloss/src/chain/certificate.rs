@@ -1,0 +1,142 @@
+//! The certificate: multipliers from partial sums, their signs, and the duality gap.
+//!
+//! Let `κ_0` be the multiplier of the first box and `κ_i = κ_{i-1} + ω_i (g(y_i) - c_i)`; then the
+//! Lagrangian is stationary at `y` whatever `κ_0` is, and since it is convex `y` minimises it. The
+//! signs that make it a lower bound of the problem are `κ_i <= 0` at a lower bound, `>= 0` at an
+//! upper one, `0` at a free link (mirrored for the last box). A multiplier of the wrong sign is
+//! paired with a bound that the others imply (`lo <= v <= wall`), so the gap is finite always:
+//!
+//! ```text
+//! gap = Σ_i κ_i⁻ (v_{i+1} - v_i) + κ_i⁺ (d_i - (v_{i+1} - v_i)) + the same for the two boxes.
+//! ```
+
+use super::blocks::Chain;
+use super::curve::Curve;
+use super::solution::{EndState, LinkState};
+
+/// What is known about a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Certificate {
+    pub first: EndState,
+    pub last: EndState,
+    /// Largest wrong sign, not yet divided by the weights.
+    pub residual: f64,
+    pub gap: f64,
+}
+
+/// A sum with the rounding error carried along (Neumaier).
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    high: f64,
+    low: f64,
+}
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, x: f64) {
+        let total = self.high + x;
+        let carried = if self.high.abs() >= x.abs() {
+            (self.high - total) + x
+        } else {
+            (x - total) + self.high
+        };
+        self.low += carried;
+        self.high = total;
+    }
+
+    #[inline]
+    fn value(self) -> f64 {
+        self.high + self.low
+    }
+}
+
+/// Two passes over the chain.
+pub(super) fn certify(chain: &Chain, curve: Curve, v: &[f64], links: &[LinkState]) -> Certificate {
+    let frame = &chain.frame;
+    let last = v.len() - 1;
+    let end = |at_low, at_high| match (at_low, at_high) {
+        (true, true) => EndState::Fixed,
+        (true, false) => EndState::Lower,
+        (false, true) => EndState::Upper,
+        (false, false) => EndState::Free,
+    };
+    let first = end(v[0] <= frame.lo, v[0] >= frame.hi);
+    let last_state = end(v[last] <= frame.last_min, v[last] >= frame.wall);
+
+    // Pass 1: the interval of κ_0 that the signs ask for.
+    let (mut least, mut most) = match first {
+        EndState::Free => (0.0, 0.0),
+        EndState::Lower => (f64::NEG_INFINITY, 0.0),
+        EndState::Upper => (0.0, f64::INFINITY),
+        EndState::Fixed => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let mut sum = Sum::default();
+    let mut at = curve;
+    for i in 0..=last {
+        sum.add(force(chain, &mut at, v, i));
+        let kappa = sum.value();
+        let (lower, upper) = if i < last {
+            match links[i] {
+                LinkState::Free => (true, true),
+                LinkState::Lower => (true, false),
+                LinkState::Upper => (false, true),
+                LinkState::Tied => (false, false),
+            }
+        } else {
+            match last_state {
+                EndState::Free => (true, true),
+                EndState::Upper => (true, false),
+                EndState::Lower => (false, true),
+                EndState::Fixed => (false, false),
+            }
+        };
+        if lower {
+            most = most.min(-kappa);
+        }
+        if upper {
+            least = least.max(-kappa);
+        }
+    }
+    let start = if least <= most {
+        0.0_f64.clamp(least, most)
+    } else if first == EndState::Free {
+        0.0
+    } else {
+        0.5 * (least + most)
+    };
+    let residual = (least - start).max(start - most).max(0.0);
+
+    // Pass 2: the gap.
+    let span = frame.wall - frame.lo;
+    let paired = |kappa: f64, below: f64, above: f64| {
+        if kappa < 0.0 { -kappa * below.max(0.0) } else { kappa * above.max(0.0) }
+    };
+    let above_first = frame.hi.min(frame.wall) - v[0];
+    let mut gap = paired(start, v[0] - frame.lo, above_first);
+    let mut sum = Sum::default();
+    let mut at = curve;
+    for i in 0..last {
+        sum.add(force(chain, &mut at, v, i));
+        let kappa = start + sum.value();
+        let rise = v[i + 1] - v[i];
+        let slack = match links[i] {
+            LinkState::Free => (rise, chain.gap(i).min(span) - rise),
+            LinkState::Lower => (0.0, chain.gap(i).min(span)),
+            LinkState::Upper => (chain.gap(i).min(span), 0.0),
+            LinkState::Tied => (0.0, 0.0),
+        };
+        gap += paired(kappa, slack.0, slack.1);
+    }
+    sum.add(force(chain, &mut at, v, last));
+    let kappa = start + sum.value();
+    let below_last = v[last] - frame.last_min.max(frame.lo);
+    gap += paired(kappa, frame.wall - v[last], below_last);
+    Certificate { first, last: last_state, residual, gap }
+}
+
+/// `ω_i (g(y_i) - c_i)`.
+#[inline]
+fn force(chain: &Chain, curve: &mut Curve, v: &[f64], i: usize) -> f64 {
+    let (g, _) = curve.eval(v[i] + chain.ramp(i));
+    chain.weight(i) * (g - chain.target(i))
+}

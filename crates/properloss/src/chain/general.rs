@@ -1,0 +1,268 @@
+//! The general objective: Newton passes on the quadratic core, exact per block, repaired locally.
+//!
+//! A pass replaces `G` by its second-order model at the current point: weights `ω g'(y)`, targets
+//! `y - (g(y) - c)/g'(y)`. The core returns the exact minimiser of the model and with it a partition
+//! into blocks; each block is then shifted to *its* exact optimum. Blocks that are not optimal
+//! are solved again with their neighbours while the rest stays fixed, until none is left.
+
+use super::blocks::{Chain, balance_blocks, block_end, block_is_optimal, block_start};
+use super::curve::Curve;
+use super::problem::Frame;
+use super::quadratic::{CoreWork, Stores, solve_core};
+use super::solution::LinkState;
+
+/// Rounds after which the solver stops and lets the certificate speak.
+const MAX_ROUNDS: usize = 120;
+/// Every so many rounds of windows a pass over the whole chain.
+const FULL_EVERY: usize = 12;
+/// Overshooting steps accepted on trust; later every step must be a descent by its slope.
+const TRUSTED: usize = 30;
+
+/// Buffers of the general solver.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    v: Vec<f64>,
+    links: Vec<LinkState>,
+    windows: Vec<(usize, usize)>,
+    next: Vec<(usize, usize)>,
+}
+
+/// What the general solver did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GeneralWork {
+    pub core: CoreWork,
+    /// Points solved by the core, over all windows.
+    pub points: usize,
+}
+
+/// Minimises from the feasible start `v`; `v` and `links` are written.
+pub(super) fn minimise(
+    chain: &Chain,
+    curve: Curve,
+    stores: &mut Stores,
+    trial: &mut Trial,
+    v: &mut [f64],
+    links: &mut [LinkState],
+) -> GeneralWork {
+    let m = chain.len();
+    trial.v.resize(m, 0.0);
+    trial.links.resize(m - 1, LinkState::Free);
+    let mut work = GeneralWork::default();
+    let mut trusted = TRUSTED;
+    let mut windows = std::mem::take(&mut trial.windows);
+    let mut next = std::mem::take(&mut trial.next);
+    windows.clear();
+    windows.push((0, m - 1));
+    for round in 0..MAX_ROUNDS {
+        for &window in &windows {
+            let mut pass = Pass { chain, curve, stores, trial, v, links };
+            work.core += pass.newton(window, &mut trusted);
+            work.points += window.1 - window.0 + 1;
+        }
+        next.clear();
+        for &window in &windows {
+            find_violations(chain, curve, v, links, window, &mut next);
+        }
+        std::mem::swap(&mut windows, &mut next);
+        if windows.is_empty() {
+            break;
+        }
+        if round % FULL_EVERY == FULL_EVERY - 1 {
+            windows.clear();
+            windows.push((0, m - 1));
+        }
+    }
+    (trial.windows, trial.next) = (windows, next);
+    work
+}
+
+/// Appends windows around the blocks of `range` that are not optimal: the block and one neighbour
+/// on each side; windows that touch become one.
+fn find_violations(
+    chain: &Chain,
+    mut curve: Curve,
+    v: &[f64],
+    links: &[LinkState],
+    range: (usize, usize),
+    windows: &mut Vec<(usize, usize)>,
+) {
+    let last = v.len() - 1;
+    let mut start = block_start(links, range.0);
+    curve.seek(v[start] + chain.ramp(start));
+    while start <= range.1 {
+        let end = block_end(links, start);
+        if !block_is_optimal(chain, &mut curve, v, links, (start, end)) {
+            let a = if start == 0 { 0 } else { block_start(links, start - 1) };
+            let b = if end == last { last } else { block_end(links, end + 1) };
+            match windows.last_mut() {
+                Some(before) if before.1 + 1 >= a => {
+                    before.0 = before.0.min(a);
+                    before.1 = before.1.max(b);
+                }
+                _ => windows.push((a, b)),
+            }
+        }
+        start = end + 1;
+    }
+}
+
+/// One Newton pass on a window.
+struct Pass<'c, 'a> {
+    chain: &'c Chain<'a>,
+    curve: Curve<'a>,
+    stores: &'c mut Stores,
+    trial: &'c mut Trial,
+    v: &'c mut [f64],
+    links: &'c mut [LinkState],
+}
+
+impl Pass<'_, '_> {
+    fn newton(&mut self, (a, b): (usize, usize), trusted: &mut usize) -> CoreWork {
+        let chain = self.chain;
+        let frame = self.frame((a, b));
+        let v = &*self.v;
+        let mut curve = self.curve;
+        let model = |k: usize| {
+            let i = a + k;
+            if k == 0 {
+                curve.seek(v[i] + chain.ramp(i));
+            }
+            let (g, h) = curve.eval(v[i] + chain.ramp(i));
+            (chain.weight(i) * h, v[i] - (g - chain.target(i)) / h)
+        };
+        let gap = |k: usize| chain.gap(a + k);
+        let (tv, tl) = (&mut self.trial.v[a..=b], &mut self.trial.links[a..b]);
+        let work = solve_core(self.stores, &frame, model, gap, tv, tl);
+        let alpha = self.step_length((a, b), trusted);
+        self.take_step((a, b), alpha);
+        balance_blocks(chain, self.curve, self.v, self.links, (a, b));
+        work
+    }
+
+    /// The box of a window whose neighbours stay fixed.
+    fn frame(&self, (a, b): (usize, usize)) -> Frame {
+        let (chain, v) = (self.chain, &*self.v);
+        let mut frame = chain.frame;
+        if a > 0 {
+            frame.lo = v[a - 1];
+            frame.hi = v[a - 1] + chain.gap(a - 1);
+        }
+        if b + 1 < v.len() {
+            frame.wall = v[b + 1].max(frame.lo);
+            frame.last_min = v[b + 1] - chain.gap(b);
+        }
+        frame
+    }
+
+    /// `φ'(α) = Σ ω (g(y + α δ) - c) δ` along the step from `v` to the trial point, and the size of
+    /// the rounding errors in it.
+    fn slope(&self, (a, b): (usize, usize), alpha: f64) -> (f64, f64) {
+        let (chain, v, t) = (self.chain, &*self.v, &self.trial.v);
+        let mut curve = self.curve;
+        curve.seek(v[a] + chain.ramp(a));
+        let (mut sum, mut noise) = (0.0, 0.0);
+        for i in a..=b {
+            let delta = t[i] - v[i];
+            let at = if alpha == 1.0 { t[i] } else { v[i] + alpha * delta };
+            let y = at + chain.ramp(i);
+            let (g, h) = curve.eval(y);
+            let (w, c) = (chain.weight(i), chain.target(i));
+            sum += w * (g - c) * delta;
+            noise += w * (g.abs() + c.abs() + h * y.abs()) * delta.abs();
+        }
+        (sum, 4.0 * f64::EPSILON * noise)
+    }
+
+    /// 1 if the slope there says that the objective still falls, or hardly rises; else the
+    /// largest tried `α` at which it still falls.
+    fn step_length(&self, window: (usize, usize), trusted: &mut usize) -> f64 {
+        let (at_one, noise) = self.slope(window, 1.0);
+        if at_one <= noise {
+            return 1.0;
+        }
+        let (at_zero, _) = self.slope(window, 0.0);
+        if at_zero >= 0.0 {
+            // The model promises a descent; only rounding can deny it.
+            return 1.0;
+        }
+        if *trusted > 0 && at_one <= 0.5 * -at_zero {
+            *trusted -= 1;
+            return 1.0;
+        }
+        // Regula falsi with halving (Illinois) on the increasing function φ'.
+        let (mut low, mut f_low, mut high, mut f_high) = (0.0, at_zero, 1.0, at_one);
+        for _ in 0..12 {
+            let alpha = (low - f_low * (high - low) / (f_high - f_low))
+                .clamp(low + 0.02 * (high - low), high - 0.02 * (high - low));
+            let (value, _) = self.slope(window, alpha);
+            if value <= 0.0 {
+                (low, f_low) = (alpha, value);
+                if value >= 0.1 * at_zero {
+                    break;
+                }
+                f_high *= 0.5;
+            } else {
+                (high, f_high) = (alpha, value);
+                f_low *= 0.5;
+            }
+        }
+        low
+    }
+
+    /// `v += α (trial - v)`; on a partial step a link stays active only if it is at both ends.
+    fn take_step(&mut self, (a, b): (usize, usize), alpha: f64) {
+        let last = self.v.len() - 1;
+        let (v, links) = (&mut *self.v, &mut *self.links);
+        let (t, tl) = (&self.trial.v, &self.trial.links);
+        if alpha == 1.0 {
+            v[a..=b].copy_from_slice(&t[a..=b]);
+            links[a..b].copy_from_slice(&tl[a..b]);
+        } else {
+            for i in a..=b {
+                v[i] += alpha * (t[i] - v[i]);
+            }
+            for i in a..b {
+                if links[i] != tl[i] {
+                    links[i] = LinkState::Free;
+                }
+            }
+        }
+        // The links to the fixed neighbours.
+        for i in [a.checked_sub(1), (b < last).then_some(b)].into_iter().flatten() {
+            let (rise, gap) = (v[i + 1] - v[i], self.chain.gap(i));
+            links[i] = if gap <= 0.0 {
+                LinkState::Tied
+            } else if rise <= 0.0 {
+                LinkState::Lower
+            } else if rise >= gap {
+                LinkState::Upper
+            } else {
+                LinkState::Free
+            };
+        }
+    }
+}
+
+/// A feasible start near `u(z)`: the slopes of the old link brought into the bounds, then the two
+/// ends into their boxes (`min` with a constant and `max` with the steepest ramp keep the slopes).
+pub(super) fn warm_start(chain: &Chain, curve: &Curve, v: &mut [f64], links: &mut [LinkState]) {
+    let Frame { lo, hi, wall, last_min } = chain.frame;
+    curve.values_at(chain.scores, |i, u| v[i] = u - chain.ramp(i));
+    v[0] = v[0].clamp(lo, hi.min(wall));
+    for i in 1..v.len() {
+        v[i] = v[i].max(v[i - 1]).min(v[i - 1] + chain.gap(i - 1)).min(wall);
+    }
+    let mut floor = last_min;
+    for i in (0..v.len()).rev() {
+        if i + 1 < v.len() {
+            floor -= chain.gap(i);
+        }
+        if floor <= v[i] {
+            break;
+        }
+        v[i] = floor;
+    }
+    for (i, state) in links.iter_mut().enumerate() {
+        *state = if chain.gap(i) > 0.0 { LinkState::Free } else { LinkState::Tied };
+    }
+}

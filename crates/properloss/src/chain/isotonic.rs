@@ -1,0 +1,101 @@
+//! Two special cases with their own short algorithms.
+
+use super::problem::{ChainProblem, Objective, check_scores};
+use crate::error::{Error, Result};
+
+/// Isotonic regression: `min ½ Σ ω_i (y_i - t_i)²` with `y` nondecreasing, by pooling adjacent
+/// violators, O(m). The targets are in the order of their scores; equal scores are merged by the
+/// caller (see [`ScoreOrder`](super::ScoreOrder)).
+///
+/// A block of weight 0 takes the value of the block before it (after it at the front).
+pub fn isotonic(targets: &[f64], weights: Option<&[f64]>) -> Result<Vec<f64>> {
+    let mut values = Vec::new();
+    isotonic_into(targets, weights, &mut values)?;
+    Ok(values)
+}
+
+/// [`isotonic`] into a buffer that is reused.
+pub fn isotonic_into(
+    targets: &[f64],
+    weights: Option<&[f64]>,
+    values: &mut Vec<f64>,
+) -> Result<()> {
+    check(targets, weights)?;
+    values.clear();
+    values.reserve_exact(targets.len());
+    let mut blocks: Vec<Pool> = Vec::new();
+    for (i, &t) in targets.iter().enumerate() {
+        let w = weights.map_or(1.0, |w| w[i]);
+        let mut pool = Pool { mean: t, weight: w, count: 1 };
+        if w == 0.0 {
+            // Joins the block before it without moving its mean.
+            match blocks.last_mut() {
+                Some(before) => before.count += 1,
+                None => blocks.push(pool),
+            }
+            continue;
+        }
+        while let Some(&before) = blocks.last() {
+            if before.weight > 0.0 && before.mean < pool.mean {
+                break;
+            }
+            let weight = before.weight + pool.weight;
+            // The mean moved by the lighter side's share: stays within the two means.
+            let mean = pool.mean + (before.mean - pool.mean) * (before.weight / weight);
+            pool = Pool { mean, weight, count: before.count + pool.count };
+            blocks.pop();
+        }
+        blocks.push(pool);
+    }
+    for pool in &blocks {
+        values.resize(values.len() + pool.count as usize, pool.mean);
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pool {
+    mean: f64,
+    weight: f64,
+    count: u32,
+}
+
+fn check(targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
+    if targets.is_empty() {
+        return Err(Error::TooShort { what: "targets", length: 0, minimum: 1 });
+    }
+    if let Some(index) = targets.iter().position(|t| !t.is_finite()) {
+        return Err(Error::NotFinite { what: "targets", index, value: targets[index] });
+    }
+    let Some(weights) = weights else { return Ok(()) };
+    if weights.len() != targets.len() {
+        return Err(Error::LengthMismatch {
+            what: "weights",
+            length: weights.len(),
+            other: "targets",
+            other_length: targets.len(),
+        });
+    }
+    if let Some(index) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+        let (value, expected) = (weights[index], "0 or positive, and finite");
+        return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
+    }
+    Ok(())
+}
+
+/// The feasible point with the least last value, `y_i = lo + n (z_i - z_1)`: Step 3 of the
+/// variant `approx`. Fails if it exceeds `top`.
+pub fn minimal_top(scores: &[f64], slope_min: f64, lo: f64, top: f64) -> Result<Vec<f64>> {
+    if scores.is_empty() {
+        return Err(Error::TooShort { what: "scores", length: 0, minimum: 1 });
+    }
+    check_scores(scores)?;
+    let (ends, targets) = ([scores[0], scores[scores.len() - 1]], [0.0; 2]);
+    ChainProblem::new(&ends, Objective::Quadratic { targets: &targets })
+        .with_slopes(slope_min, f64::INFINITY)
+        .with_first(lo, f64::INFINITY)
+        .with_last(f64::NEG_INFINITY, top)
+        .validate()?;
+    let ramp = |&z: &f64| (lo + slope_min * (z - scores[0])).min(top);
+    Ok(scores.iter().map(ramp).collect())
+}

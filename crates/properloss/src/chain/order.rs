@@ -1,0 +1,215 @@
+//! Scores in order, kept between iterations, with ties merged.
+
+use super::problem::same_length;
+use crate::error::{Error, Result};
+
+/// The order of the rows by score, and the groups of equal scores.
+///
+/// Between two iterations of a trainer the order changes little: [`update`](Self::update) repairs
+/// it by insertion as long as that takes at most about `2m` moves, and sorts afresh otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct ScoreOrder {
+    order: Vec<u32>,
+    /// Scores of the rows in order, then (after merging) of the groups.
+    scores: Vec<f64>,
+    /// First position of each group in `order`; empty while no two scores are equal.
+    starts: Vec<u32>,
+    keyed: Vec<(f64, u32)>,
+}
+
+/// How [`ScoreOrder::update`] found the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resort {
+    /// By insertion, with this many moves.
+    Inserted(u64),
+    /// By a full sort.
+    Sorted,
+}
+
+/// Moves an element may cost on average before insertion gives up.
+const INVERSION_BUDGET: u64 = 2;
+
+impl ScoreOrder {
+    /// An empty order; the first [`update`](Self::update) sorts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sorts the rows by `z` (all finite; at most `u32::MAX` rows) and finds the ties.
+    ///
+    /// The values and the groups do not depend on how the order was found; inside a group the rows
+    /// are in increasing order.
+    pub fn update(&mut self, z: &[f64]) -> Result<Resort> {
+        if z.is_empty() {
+            return Err(Error::TooShort { what: "scores", length: 0, minimum: 1 });
+        }
+        if z.len() > u32::MAX as usize {
+            let (value, expected) = (z.len() as f64, "at most 4294967295");
+            return Err(Error::OutOfDomain { what: "the number of rows", value, expected });
+        }
+        if let Some(index) = z.iter().position(|z| !z.is_finite()) {
+            return Err(Error::NotFinite { what: "scores", index, value: z[index] });
+        }
+        let done = if self.order.len() == z.len() { self.insert(z) } else { None };
+        let how = match done {
+            Some(moves) => Resort::Inserted(moves),
+            None => {
+                self.sort(z);
+                Resort::Sorted
+            }
+        };
+        self.merge_ties();
+        Ok(how)
+    }
+
+    /// Insertion sort in the old order; `None` (order unfinished) when the budget is spent.
+    fn insert(&mut self, z: &[f64]) -> Option<u64> {
+        let m = z.len();
+        self.scores.clear();
+        self.scores.extend(self.order.iter().map(|&row| z[row as usize]));
+        let (scores, order) = (&mut self.scores[..m], &mut self.order[..m]);
+        let budget = INVERSION_BUDGET * m as u64 + 16;
+        let mut moves = 0;
+        for i in 1..m {
+            let (key, row) = (scores[i], order[i]);
+            let mut j = i;
+            while j > 0 && scores[j - 1] > key {
+                scores[j] = scores[j - 1];
+                order[j] = order[j - 1];
+                j -= 1;
+            }
+            if j != i {
+                scores[j] = key;
+                order[j] = row;
+                moves += (i - j) as u64;
+                if moves > budget {
+                    return None;
+                }
+            }
+        }
+        Some(moves)
+    }
+
+    fn sort(&mut self, z: &[f64]) {
+        self.keyed.clear();
+        self.keyed.extend(z.iter().zip(0u32..).map(|(&z, row)| (z, row)));
+        self.keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        self.order.clear();
+        self.order.extend(self.keyed.iter().map(|&(_, row)| row));
+        self.scores.clear();
+        self.scores.extend(self.keyed.iter().map(|&(z, _)| z));
+        // Sorting afresh is rare: do not hold 16 bytes a row for it.
+        self.keyed = Vec::new();
+    }
+
+    fn merge_ties(&mut self) {
+        self.starts.clear();
+        if self.scores.windows(2).all(|pair| pair[0] != pair[1]) {
+            return;
+        }
+        let m = self.order.len();
+        let mut groups = 0;
+        let mut start = 0;
+        while start < m {
+            let score = self.scores[start];
+            let same = self.scores[start..].iter().take_while(|&&s| s == score).count();
+            if same > 1 {
+                self.order[start..start + same].sort_unstable();
+            }
+            self.starts.push(start as u32);
+            self.scores[groups] = score;
+            groups += 1;
+            start += same;
+        }
+        self.scores.truncate(groups);
+    }
+
+    /// The distinct scores, increasing.
+    pub fn scores(&self) -> &[f64] {
+        &self.scores
+    }
+
+    /// Rows in order of their score.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Number of groups of equal scores.
+    pub fn groups(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// Two rows have the same score.
+    pub fn has_ties(&self) -> bool {
+        !self.starts.is_empty()
+    }
+
+    /// The rows of group `g`.
+    pub fn rows(&self, g: usize) -> &[u32] {
+        if self.starts.is_empty() {
+            return &self.order[g..=g];
+        }
+        let end = self.starts.get(g + 1).map_or(self.order.len(), |&s| s as usize);
+        &self.order[self.starts[g] as usize..end]
+    }
+
+    /// Sum of the weights of each group; counts where `weights` is `None`.
+    pub fn group_weights(&self, weights: Option<&[f64]>, out: &mut Vec<f64>) -> Result<()> {
+        if let Some(weights) = weights {
+            self.check("weights", weights.len())?;
+        }
+        out.clear();
+        out.extend((0..self.groups()).map(|g| {
+            let rows = self.rows(g);
+            weights.map_or(rows.len() as f64, |w| rows.iter().map(|&r| w[r as usize]).sum())
+        }));
+        Ok(())
+    }
+
+    /// Weighted mean in each group of `target(row)`: exact for every objective of the chain, as
+    /// `Σ ω (G(y) - c y)` of a group depends on `c` only through it. 0 for a group of weight 0.
+    pub fn group_means(
+        &self,
+        weights: Option<&[f64]>,
+        target: impl Fn(usize) -> f64,
+        out: &mut Vec<f64>,
+    ) -> Result<()> {
+        if let Some(weights) = weights {
+            self.check("weights", weights.len())?;
+        }
+        out.clear();
+        out.extend((0..self.groups()).map(|g| match self.rows(g) {
+            [row] => target(*row as usize),
+            rows => {
+                let (mut sum, mut total) = (0.0, 0.0);
+                for &row in rows {
+                    let w = weights.map_or(1.0, |w| w[row as usize]);
+                    sum += w * target(row as usize);
+                    total += w;
+                }
+                if total > 0.0 { sum / total } else { 0.0 }
+            }
+        }));
+        Ok(())
+    }
+
+    /// Writes the value of each group to its rows.
+    pub fn scatter(&self, group_values: &[f64], out: &mut [f64]) -> Result<()> {
+        same_length("group_values", group_values.len(), self.groups())?;
+        self.check("out", out.len())?;
+        for (g, &value) in group_values.iter().enumerate() {
+            for &row in self.rows(g) {
+                out[row as usize] = value;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, what: &'static str, length: usize) -> Result<()> {
+        let rows = self.order.len();
+        if length == rows {
+            return Ok(());
+        }
+        Err(Error::LengthMismatch { what, length, other: "scores", other_length: rows })
+    }
+}

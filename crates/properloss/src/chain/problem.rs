@@ -1,0 +1,278 @@
+//! The problem: sorted scores, slope bounds, boxes on the two ends, a separable convex objective.
+
+use crate::error::{Error, Result};
+use crate::link::InverseLink;
+
+/// What is minimised over the chain, point by point.
+#[derive(Debug, Clone, Copy)]
+pub enum Objective<'a> {
+    /// `½ Σ ω_i (y_i - t_i)²` for targets `t`.
+    Quadratic {
+        /// `t_i`, finite.
+        targets: &'a [f64],
+    },
+    /// `Σ ω_i (U*(y_i) - c_i y_i)`, which is `Σ ω_i D_{U*}(y_i, u(c_i))` up to a constant.
+    ///
+    /// The target `u(c_i)` is given by its score `c_i = u⁻¹(target)`: the *old score* of the row,
+    /// so that nothing has to be inverted.
+    Bregman {
+        /// The link `u` whose conjugate potential measures the distance.
+        link: &'a dyn InverseLink,
+        /// `c_i`, finite.
+        target_scores: &'a [f64],
+    },
+}
+
+impl<'a> Objective<'a> {
+    /// The linear part: targets `t`, or target scores `c`.
+    pub(super) fn targets(&self) -> &'a [f64] {
+        match *self {
+            Objective::Quadratic { targets } => targets,
+            Objective::Bregman { target_scores, .. } => target_scores,
+        }
+    }
+}
+
+/// Minimise a separable convex objective over `y_1, …, y_m` subject to
+///
+/// ```text
+/// n (z_{i+1} - z_i) <= y_{i+1} - y_i <= N (z_{i+1} - z_i),   lo <= y_1 <= hi,   low <= y_m <= top.
+/// ```
+///
+/// Scores `z` are in nondecreasing order; equal scores force equal values. Defaults: weights 1,
+/// `n = 0`, `N = ∞`, `lo = 0`, `hi = 1`, `top = 1`, no `low`.
+#[derive(Debug, Clone, Copy)]
+pub struct ChainProblem<'a> {
+    pub(super) scores: &'a [f64],
+    pub(super) weights: Option<&'a [f64]>,
+    pub(super) objective: Objective<'a>,
+    pub(super) slope_min: f64,
+    pub(super) slope_max: f64,
+    pub(super) first: (f64, f64),
+    pub(super) last: (f64, f64),
+}
+
+impl<'a> ChainProblem<'a> {
+    /// A problem with the default bounds. Everything is checked by [`solve`](super::solve).
+    pub fn new(scores: &'a [f64], objective: Objective<'a>) -> Self {
+        Self {
+            scores,
+            weights: None,
+            objective,
+            slope_min: 0.0,
+            slope_max: f64::INFINITY,
+            first: (0.0, 1.0),
+            last: (f64::NEG_INFINITY, 1.0),
+        }
+    }
+
+    /// Weights `ω_i >= 0`; a point of weight 0 only has to be feasible.
+    pub fn with_weights(mut self, weights: &'a [f64]) -> Self {
+        self.weights = Some(weights);
+        self
+    }
+
+    /// Slope bounds `n` (`>= 0`) and `N` (`>= n`, may be infinite).
+    pub fn with_slopes(mut self, slope_min: f64, slope_max: f64) -> Self {
+        (self.slope_min, self.slope_max) = (slope_min, slope_max);
+        self
+    }
+
+    /// Bounds on the first value; `hi` may be infinite.
+    pub fn with_first(mut self, lo: f64, hi: f64) -> Self {
+        self.first = (lo, hi);
+        self
+    }
+
+    /// Bounds on the last value; `low` may be `-∞`.
+    pub fn with_last(mut self, low: f64, top: f64) -> Self {
+        self.last = (low, top);
+        self
+    }
+
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// No points at all; such a problem is refused by the solver.
+    pub fn is_empty(&self) -> bool {
+        self.scores.is_empty()
+    }
+
+    /// `ω_i`.
+    pub(super) fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |w| w[i])
+    }
+
+    /// `n (z_i - z_1)`: what separates `y_i` from `v_i`.
+    pub(super) fn ramp(&self, i: usize) -> f64 {
+        ramp(self.scores, self.slope_min, i)
+    }
+
+    /// `d_i = (N - n)(z_{i+1} - z_i)`, 0 for a tie even if `N` is infinite.
+    pub(super) fn gap(&self, i: usize) -> f64 {
+        gap(self.scores, self.slope_max - self.slope_min, i)
+    }
+
+    /// Checks every input once, O(m), and returns the frame in the variables `v`.
+    pub(super) fn validate(&self) -> Result<Validated> {
+        let m = self.scores.len();
+        if m == 0 {
+            return Err(Error::TooShort { what: "scores", length: 0, minimum: 1 });
+        }
+        let (targets, what) = match self.objective {
+            Objective::Quadratic { targets } => (targets, "targets"),
+            Objective::Bregman { target_scores, .. } => (target_scores, "target_scores"),
+        };
+        same_length(what, targets.len(), m)?;
+        check_scores(self.scores)?;
+        let mut largest_target = 0.0_f64;
+        for (index, &value) in targets.iter().enumerate() {
+            if !value.is_finite() {
+                return Err(Error::NotFinite { what, index, value });
+            }
+            largest_target = largest_target.max(value.abs());
+        }
+        let mut total = m as f64;
+        let mut has_zero = false;
+        if let Some(weights) = self.weights {
+            same_length("weights", weights.len(), m)?;
+            total = 0.0;
+            for (index, &value) in weights.iter().enumerate() {
+                if !(value >= 0.0 && value <= MAX_MAGNITUDE) {
+                    let expected = "0 or positive, and at most 1e100";
+                    return Err(Error::ElementOutOfDomain {
+                        what: "weights",
+                        index,
+                        value,
+                        expected,
+                    });
+                }
+                has_zero |= value == 0.0;
+                total += value;
+            }
+        }
+        if matches!(self.objective, Objective::Quadratic { .. }) && largest_target > MAX_MAGNITUDE {
+            let index = targets.iter().position(|t| t.abs() > MAX_MAGNITUDE).unwrap_or(0);
+            let expected = "at most 1e100 in magnitude";
+            return Err(Error::ElementOutOfDomain { what, index, value: targets[index], expected });
+        }
+        let frame = self.frame()?;
+        Ok(Validated { frame, total_weight: total, has_zero, largest_target })
+    }
+
+    /// The box in the variables `v`, or why it is empty.
+    fn frame(&self) -> Result<Frame> {
+        let (lo, hi) = self.first;
+        let (low, top) = self.last;
+        let (n, cap) = (self.slope_min, self.slope_max);
+        let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
+        if !(n >= 0.0 && n.is_finite()) {
+            return domain("slope_min", n, "0 or positive, and finite");
+        }
+        if cap.is_nan() || cap < n {
+            return domain("slope_max", cap, "at least slope_min; it may be infinite");
+        }
+        if !lo.is_finite() {
+            return domain("the lower bound of the first value", lo, "finite");
+        }
+        if hi.is_nan() || hi < lo {
+            return domain("the upper bound of the first value", hi, "at least its lower bound");
+        }
+        if !top.is_finite() {
+            return domain("the upper bound of the last value", top, "finite");
+        }
+        if low.is_nan() || low > top {
+            return domain("the lower bound of the last value", low, "at most its upper bound");
+        }
+        if let Objective::Bregman { .. } = self.objective {
+            if lo < 0.0 {
+                return domain("the lower bound of the first value", lo, "at least 0 for a link");
+            }
+            if top > 1.0 {
+                return domain("the upper bound of the last value", top, "at most 1 for a link");
+            }
+        }
+        if top < lo {
+            let expected = "at least the lower bound of the first value";
+            return domain("the upper bound of the last value", top, expected);
+        }
+        let range = self.scores[self.scores.len() - 1] - self.scores[0];
+        let climb = n * range;
+        // Rounding of n * range and of the difference: feasible within it counts as feasible, so
+        // that n = (top - lo) / range is always accepted.
+        let slack = 8.0 * f64::EPSILON * (top.abs() + lo.abs() + top - lo);
+        let wall = top - climb;
+        if wall < lo - slack {
+            let largest_slope_min = (top - lo) / range;
+            return Err(Error::InfeasibleSlope { slope_min: n, range, largest_slope_min });
+        }
+        let wall = wall.max(lo);
+        let last_min = low - climb;
+        let spread = if range > 0.0 { (cap - n) * range } else { 0.0 };
+        let reachable = wall.min(hi + spread);
+        if last_min > reachable + slack {
+            let smallest_slope_max = if hi >= low { n } else { (low - hi) / range };
+            let reachable = reachable + climb;
+            return Err(Error::UnreachableLast { last_min: low, reachable, smallest_slope_max });
+        }
+        Ok(Frame { lo, hi, wall, last_min: last_min.min(reachable) })
+    }
+}
+
+/// Largest weight and (quadratic) target accepted: their products and sums stay finite.
+const MAX_MAGNITUDE: f64 = 1e100;
+
+/// What the checks found out.
+pub(super) struct Validated {
+    pub frame: Frame,
+    pub total_weight: f64,
+    pub has_zero: bool,
+    pub largest_target: f64,
+}
+
+/// The box in the variables `v`: `v_1 ∈ [lo, hi]`, `v_m ∈ [last_min, wall]`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub lo: f64,
+    pub hi: f64,
+    pub wall: f64,
+    pub last_min: f64,
+}
+
+pub(super) fn ramp(scores: &[f64], slope_min: f64, i: usize) -> f64 {
+    slope_min * (scores[i] - scores[0])
+}
+
+pub(super) fn gap(scores: &[f64], freedom: f64, i: usize) -> f64 {
+    let dz = scores[i + 1] - scores[i];
+    if dz > 0.0 { freedom * dz } else { 0.0 }
+}
+
+pub(super) fn same_length(what: &'static str, length: usize, m: usize) -> Result<()> {
+    if length == m {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch { what, length, other: "scores", other_length: m })
+}
+
+/// Finite, nondecreasing, and of a range that does not overflow.
+pub(super) fn check_scores(scores: &[f64]) -> Result<()> {
+    let mut previous = f64::NEG_INFINITY;
+    for (index, &value) in scores.iter().enumerate() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { what: "scores", index, value });
+        }
+        if value < previous {
+            return Err(Error::NotSorted { what: "scores", index, previous, value });
+        }
+        previous = value;
+    }
+    let range = previous - scores[0];
+    if !range.is_finite() {
+        let expected = "finite: divide the scores by a power of two";
+        return Err(Error::OutOfDomain { what: "the range of the scores", value: range, expected });
+    }
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! The quadratic core: a dynamic programme that tracks the derivative of the cost-to-come.
+//!
+//! With `v_i = y_i - n (z_i - z_1)` the constraints are `0 <= v_{i+1} - v_i <= d_i`,
+//! `d_i = (N - n)(z_{i+1} - z_i)`. Let `f_i(v)` be the least cost of the points `1..=i` with
+//! `v_i = v`, and `p_i` its minimiser. Then
+//!
+//! ```text
+//! f'_{i+1}(v) = ω (v - t) + { f'_i(v)        v < p_i
+//!                           { 0              p_i <= v <= p_i + d_i
+//!                           { f'_i(v - d_i)  v > p_i + d_i
+//! ```
+//!
+//! a nondecreasing piecewise-linear function. Each step adds two knots, shifts those right of the
+//! root and moves the root. *Invariant*: `f'` on `[lo, bound]` is what the head and the knots say;
+//! beyond `wall` (no `v_i` exceeds it, as `v` is nondecreasing) it may be anything.
+
+use super::knots::{Head, Knot, KnotStore, Probe};
+use super::problem::Frame;
+use super::solution::LinkState;
+use super::stacks::Stacks;
+use super::tree::Tree;
+
+/// The two stores, kept between solves.
+#[derive(Debug, Default)]
+pub(super) struct Stores {
+    stacks: Stacks,
+    tree: Tree,
+}
+
+/// What a solve of the core cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CoreWork {
+    /// Knots and blocks moved, tree nodes visited.
+    pub moves: u64,
+    /// The tree took over.
+    pub on_tree: bool,
+}
+
+impl std::ops::AddAssign for CoreWork {
+    fn add_assign(&mut self, other: Self) {
+        self.moves += other.moves;
+        self.on_tree |= other.on_tree;
+    }
+}
+
+/// Minimises `½ Σ ω (v - t)²` on the chain: `v` (length m) and `links` (length m - 1) are written.
+///
+/// `point(i)` is `(ω_i, t_i)`, called once for each `i` in increasing order (again from 0 if the
+/// tree takes over); `gap(i)` is `d_i`.
+pub(super) fn solve_core(
+    stores: &mut Stores,
+    frame: &Frame,
+    mut point: impl FnMut(usize) -> (f64, f64),
+    gap: impl Fn(usize) -> f64,
+    v: &mut [f64],
+    links: &mut [LinkState],
+) -> CoreWork {
+    let mut work = CoreWork::default();
+    let mut end = forward(&mut stores.stacks, frame, &mut point, &gap, v);
+    work.moves += stores.stacks.moves();
+    if end.is_none() {
+        work.on_tree = true;
+        end = forward(&mut stores.tree, frame, &mut point, &gap, v);
+        work.moves += stores.tree.moves();
+    }
+    let bound = end.unwrap_or(frame.wall);
+    backtrack(frame, bound, gap, v, links);
+    work
+}
+
+/// The forward pass: `p_i` for every `i`, and the upper end of the last domain. `None` if the
+/// store's budget is exceeded.
+fn forward<S: KnotStore>(
+    store: &mut S,
+    frame: &Frame,
+    point: &mut impl FnMut(usize) -> (f64, f64),
+    gap: &impl Fn(usize) -> f64,
+    p: &mut [f64],
+) -> Option<f64> {
+    store.reset();
+    let Frame { lo, wall, .. } = *frame;
+    let span = wall - lo;
+    let mut bound = frame.hi.min(wall);
+    let (w, t) = point(0);
+    let mut head = start(lo, bound, w, t);
+    p[0] = head.p;
+    for i in 1..p.len() {
+        let d = gap(i - 1);
+        let (w, t) = point(i);
+        if d <= 0.0 || head.p >= wall {
+            add_in_place(store, &mut head, w, t, lo, bound);
+        } else {
+            bound = wall.min(bound + d);
+            if d >= span {
+                store.clear_right();
+            } else {
+                store.shift_right(d, wall, span);
+            }
+            spread_and_add(store, &mut head, d, w, t, lo, bound);
+        }
+        p[i] = head.p;
+        // The budget is tested rarely: it is a guard against quadratic time, not a limit.
+        if i % 1024 == 0 && store.over_budget(i) {
+            return None;
+        }
+    }
+    Some(bound)
+}
+
+/// `f'_1(v) = ω (v - t)` on `[lo, bound]`.
+fn start(lo: f64, bound: f64, w: f64, t: f64) -> Head {
+    if t < lo {
+        let f_left = f64::NEG_INFINITY;
+        Head { p: lo, f_left, s_left: 0.0, f_right: w * (lo - t), s_right: w }
+    } else if t > bound {
+        let f_right = f64::INFINITY;
+        Head { p: bound, f_left: w * (bound - t), s_left: w, f_right, s_right: 0.0 }
+    } else {
+        Head { p: t, f_left: 0.0, s_left: w, f_right: 0.0, s_right: w }
+    }
+}
+
+/// A tie (`d = 0`), or a root at the wall: only `ω (v - t)` is added.
+#[inline]
+fn add_in_place<S: KnotStore>(store: &mut S, head: &mut Head, w: f64, t: f64, lo: f64, bound: f64) {
+    let g = w * (head.p - t);
+    head.f_left += g;
+    head.f_right += g;
+    head.s_left += w;
+    head.s_right += w;
+    let x = head.p;
+    let knot = Knot { x, ds: head.s_right - head.s_left, dj: head.f_right - head.f_left };
+    if head.f_left > 0.0 {
+        if knot.dj < f64::INFINITY {
+            store.push_right(knot);
+        }
+        *head = store.walk_left(Probe { x, value: head.f_left, slope: head.s_left }, lo);
+    } else if head.f_right < 0.0 {
+        if knot.dj < f64::INFINITY {
+            store.push_left(knot);
+        }
+        *head = store.walk_right(Probe { x, value: head.f_right, slope: head.s_right }, bound);
+    }
+}
+
+/// The root opens into the interval `[p, p + d]`, then `ω (v - t)` is added. The right side of the
+/// store has been shifted already.
+#[inline]
+fn spread_and_add<S: KnotStore>(
+    store: &mut S,
+    head: &mut Head,
+    d: f64,
+    w: f64,
+    t: f64,
+    lo: f64,
+    bound: f64,
+) {
+    let Head { p, f_left, s_left, f_right, s_right } = *head;
+    let q = p + d;
+    // The knots of the two ends; the ends of the domain are no knots.
+    let left = (f_left > f64::NEG_INFINITY).then_some(Knot { x: p, ds: -s_left, dj: -f_left });
+    let open_right = f_right < f64::INFINITY && q < bound;
+    let right = open_right.then_some(Knot { x: q, ds: s_right, dj: f_right });
+    if t < p {
+        if let Some(knot) = right {
+            store.push_right(knot);
+        }
+        let g = w * (p - t);
+        if f_left + g <= 0.0 {
+            *head = Head { p, f_left: f_left + g, s_left: s_left + w, f_right: g, s_right: w };
+        } else {
+            if let Some(knot) = left {
+                store.push_right(knot);
+            }
+            *head = store.walk_left(Probe { x: p, value: f_left + g, slope: s_left + w }, lo);
+        }
+        return;
+    }
+    if let Some(knot) = left {
+        store.push_left(knot);
+    }
+    let end = q.min(bound);
+    if t <= end {
+        if let Some(knot) = right {
+            store.push_right(knot);
+        }
+        *head = Head { p: t, f_left: 0.0, s_left: w, f_right: 0.0, s_right: w };
+        return;
+    }
+    let g = w * (end - t);
+    if !open_right {
+        *head = Head { p: end, f_left: g, s_left: w, f_right: f64::INFINITY, s_right: 0.0 };
+    } else if f_right + g >= 0.0 {
+        *head = Head { p: q, f_left: g, s_left: w, f_right: f_right + g, s_right: s_right + w };
+    } else {
+        if let Some(knot) = right {
+            store.push_left(knot);
+        }
+        *head = store.walk_right(Probe { x: q, value: f_right + g, slope: s_right + w }, bound);
+    }
+}
+
+/// `v_m` is `p_m` in its box; then backwards `v_i` is `p_i` brought into `[v_{i+1} - d_i, v_{i+1}]`.
+fn backtrack(
+    frame: &Frame,
+    bound: f64,
+    gap: impl Fn(usize) -> f64,
+    v: &mut [f64],
+    links: &mut [LinkState],
+) {
+    let last = v.len() - 1;
+    v[last] = v[last].max(frame.last_min).min(bound);
+    let mut next = v[last];
+    for i in (0..last).rev() {
+        let d = gap(i);
+        let p = v[i];
+        (next, links[i]) = if d <= 0.0 {
+            (next, LinkState::Tied)
+        } else if p >= next {
+            (next, LinkState::Lower)
+        } else if p <= next - d {
+            (next - d, LinkState::Upper)
+        } else {
+            (p, LinkState::Free)
+        };
+        v[i] = next;
+    }
+    v[0] = v[0].min(frame.hi);
+}

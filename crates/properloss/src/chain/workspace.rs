@@ -1,0 +1,140 @@
+//! `solve`, and the buffers it keeps between calls.
+
+use super::blocks::{Chain, balance_blocks};
+use super::certificate::{Certificate, certify};
+use super::curve::Curve;
+use super::general::{Trial, minimise, warm_start};
+use super::problem::{ChainProblem, Objective, Validated};
+use super::quadratic::{CoreWork, Stores, solve_core};
+use super::solution::{ChainSolution, LinkState};
+use super::zero_weights::Compacted;
+use crate::error::Result;
+
+/// Solves the problem; allocates what it needs. For repeated solves use a [`Workspace`].
+pub fn solve(problem: &ChainProblem) -> Result<ChainSolution> {
+    let mut workspace = Workspace::new();
+    workspace.solve(problem)?;
+    Ok(workspace.into_solution())
+}
+
+/// Buffers for repeated solves: after the first solve of a size no memory is allocated, unless a
+/// later one needs more knots.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    solution: ChainSolution,
+    stores: Stores,
+    trial: Trial,
+    compacted: Compacted,
+}
+
+/// Residual, in units of the weights, above which the blocks are balanced once more.
+const POLISH: f64 = 1e-15;
+
+impl Workspace {
+    /// An empty workspace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The last solution.
+    pub fn solution(&self) -> &ChainSolution {
+        &self.solution
+    }
+
+    /// The last solution, by value.
+    pub fn into_solution(self) -> ChainSolution {
+        self.solution
+    }
+
+    /// Solves the problem into the workspace.
+    ///
+    /// With a Bregman objective the start is `u(z)`, the previous link at the new scores, brought
+    /// into the bounds; nothing else is carried over from earlier solves, so the answer does not
+    /// depend on them.
+    pub fn solve(&mut self, problem: &ChainProblem) -> Result<&ChainSolution> {
+        let checked = problem.validate()?;
+        if checked.has_zero {
+            let mut compacted = std::mem::take(&mut self.compacted);
+            compacted.gather(problem, &checked.frame);
+            if compacted.is_empty() {
+                compacted.spread_nothing(problem, &checked.frame, &mut self.solution);
+            } else {
+                let inner = compacted.problem(problem);
+                self.solve_positive(&inner, &checked, Some(&compacted));
+                compacted.spread(problem, &checked.frame, &mut self.solution);
+            }
+            self.compacted = compacted;
+        } else {
+            self.solve_positive(problem, &checked, None);
+        }
+        Ok(&self.solution)
+    }
+
+    /// All weights positive.
+    fn solve_positive(
+        &mut self,
+        problem: &ChainProblem,
+        checked: &Validated,
+        compacted: Option<&Compacted>,
+    ) {
+        let m = problem.len();
+        let (curve, scale) = Curve::new(&problem.objective, checked.largest_target);
+        let chain = Chain {
+            scores: problem.scores,
+            weights: problem.weights,
+            targets: problem.objective.targets(),
+            slope_min: problem.slope_min,
+            freedom: problem.slope_max - problem.slope_min,
+            scale,
+            frame: compacted.map_or(checked.frame, |c| c.frame),
+        };
+        let solution = &mut self.solution;
+        solution.values.resize(m, 0.0);
+        solution.links.resize(m - 1, LinkState::Free);
+        let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
+        let (core, passes) = match problem.objective {
+            Objective::Quadratic { targets } => {
+                let point = |i: usize| (chain.weight(i), targets[i] - chain.ramp(i));
+                let gap = |i: usize| chain.gap(i);
+                let work = solve_core(&mut self.stores, &chain.frame, point, gap, v, links);
+                (work, 1)
+            }
+            Objective::Bregman { .. } => {
+                warm_start(&chain, &curve, v, links);
+                let work = minimise(&chain, curve, &mut self.stores, &mut self.trial, v, links);
+                (work.core, work.points.div_ceil(m))
+            }
+        };
+        let mut certificate = certify(&chain, curve, v, links);
+        if certificate.residual > POLISH * checked.total_weight
+            && matches!(problem.objective, Objective::Quadratic { .. })
+        {
+            balance_blocks(&chain, curve, v, links, (0, m - 1));
+            certificate = certify(&chain, curve, v, links);
+        }
+        write_certificate(solution, &certificate, &core, passes, checked.total_weight, scale);
+        (solution.slope_min, solution.slope_max) = (problem.slope_min, problem.slope_max);
+        let top = problem.last.1;
+        for i in 0..m {
+            let y = solution.values[i] + chain.ramp(i);
+            solution.values[i] = if compacted.is_some() { y } else { y.min(top) };
+        }
+    }
+}
+
+fn write_certificate(
+    solution: &mut ChainSolution,
+    certificate: &Certificate,
+    core: &CoreWork,
+    passes: usize,
+    total_weight: f64,
+    scale: f64,
+) {
+    // Back from the scaled scores; the scale is a power of two.
+    solution.kkt_residual = certificate.residual / scale / total_weight;
+    solution.duality_gap = certificate.gap / scale;
+    (solution.first, solution.last) = (certificate.first, certificate.last);
+    solution.passes = passes;
+    solution.knot_moves = core.moves;
+    solution.used_tree = core.on_tree;
+}
