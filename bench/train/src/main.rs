@@ -8,14 +8,18 @@
 //! csr f32|f64 OFFSETS INDICES VALUES ROWS COLUMNS   int32 offsets and indices
 //! labels FILE                           one byte a row
 //! passes none|unit-rows|max-norm|standardise        seconds of scores and of adjoint
+//! minimise SCALING L2 auto|dense|cg     logistic loss: seconds, iterations, passes, gradient norm
 //! check                                 seconds of the checks of a sample
 //! memory                                peak and current resident kilobytes
 //! ```
 
 use std::io::{BufRead, Write};
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use properloss::design::{Design, Scaling};
+use properloss::link::Sigmoid;
+use properloss::optimize::{CanonicalRows, Options, Problem, Solver, minimise};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 
 /// The data a request loaded.
@@ -55,6 +59,7 @@ fn main() -> Outcome<()> {
                 "ok".to_owned()
             }
             ["passes", scaling] => data.passes(scaling)?,
+            ["minimise", scaling, l2, solver] => data.minimise(scaling, l2.parse()?, solver)?,
             ["check"] => {
                 let start = Instant::now();
                 data.sample()?;
@@ -117,15 +122,28 @@ impl Data {
         Sample::new(self.matrix()?, &self.labels, None)
     }
 
-    fn passes(&self, scaling: &str) -> Outcome<String> {
-        let scaling = match scaling {
-            "none" => Scaling::None,
-            "unit-rows" => Scaling::UnitRows,
-            "max-norm" => Scaling::MaxNorm,
-            "standardise" => Scaling::Standardise,
-            _ => return Err(format!("unknown scaling {scaling}").into()),
+    fn minimise(&self, scaling: &str, l2: f64, solver: &str) -> Outcome<String> {
+        let solver = match solver {
+            "auto" => Solver::Auto,
+            "dense" => Solver::Dense,
+            "cg" => Solver::ConjugateGradient,
+            _ => return Err(format!("unknown solver {solver}").into()),
         };
-        let design = Design::new(&self.sample()?, scaling, false);
+        let design = Design::new(&self.sample()?, scaling_of(scaling)?, true);
+        let loss = CanonicalRows { link: &Sigmoid, labels: &self.labels };
+        let problem = Problem { design: &design, weights: None, loss: &loss, l2 };
+        let options = Options { solver, ..Options::default() };
+        let start = Instant::now();
+        let zeros = vec![0.0; design.dimension()];
+        let minimum =
+            minimise(&problem, &zeros, &options, &mut |_, _, _| ControlFlow::Continue(()))?;
+        let (seconds, last) = (start.elapsed().as_secs_f64(), minimum.last);
+        let (iterations, passes) = (last.iteration, last.passes);
+        Ok(format!("{seconds} {iterations} {passes} {:e} {:?}", last.gradient_norm, minimum.stop))
+    }
+
+    fn passes(&self, scaling: &str) -> Outcome<String> {
+        let design = Design::new(&self.sample()?, scaling_of(scaling)?, false);
         let w: Vec<f64> = (0..design.dimension()).map(|j| 1e-3 * (j % 7) as f64).collect();
         let mut z = vec![0.0; design.rows()];
         let mut g = vec![0.0; design.dimension()];
@@ -140,6 +158,16 @@ impl Data {
             best[1] = best[1].min(start.elapsed().as_secs_f64());
         }
         Ok(format!("{} {} {:e}", best[0], best[1], g[0]))
+    }
+}
+
+fn scaling_of(name: &str) -> Outcome<Scaling> {
+    match name {
+        "none" => Ok(Scaling::None),
+        "unit-rows" => Ok(Scaling::UnitRows),
+        "max-norm" => Ok(Scaling::MaxNorm),
+        "standardise" => Ok(Scaling::Standardise),
+        _ => Err(format!("unknown scaling {name}").into()),
     }
 }
 

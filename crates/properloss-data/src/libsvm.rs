@@ -79,8 +79,9 @@ fn entry(
     let index: u64 = index.parse().map_err(|_| bad())?;
     let value: f64 = value.parse().map_err(|_| bad())?;
     let first = u64::from(!zero_based);
-    let last = features.map_or(u64::from(u32::MAX) - 1, |d| d as u64) + first - 1;
-    if index < first || index > last {
+    let end = first + features.map_or(u64::from(u32::MAX), |d| d as u64);
+    if index < first || index >= end {
+        let last = end.saturating_sub(1);
         return Err(Error::IndexRange { place: place.clone(), index, first, last });
     }
     let column = (index - first) as u32;
@@ -143,6 +144,13 @@ fn read_rows(source: &Source, zero_based: bool, features: Option<usize>) -> Resu
 
 /// Labelled examples; features are named `x1`, `x2`, ... (`x0`, ... where the file counts from 0).
 pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
+    if options.features == Some(0) {
+        return Err(Error::BadOption {
+            what: "the number of features",
+            value: "0".into(),
+            expected: "1 or more".into(),
+        });
+    }
     let rows = read_rows(source, options.zero_based, options.features)?;
     let file = source.name();
     let classes = rows.labels.resolve(&options.negative, &options.positive, file, None, false)?;

@@ -70,7 +70,7 @@ fn brute_force(p: &Instance) -> Vec<f64> {
 /// Bisection on the derivative of the block.
 fn root(p: &Instance, y: &[f64], s: usize, e: usize) -> f64 {
     let force = |theta: f64| -> f64 {
-        (s..e).map(|i| p.weights[i] * (p.g(y[i] + theta) - p.targets[i])).sum()
+        (s..e).map(|i| p.weights[i] * p.pull(y[i] + theta, p.targets[i])).sum()
     };
     let (mut low, mut high) = (-4.0, 4.0);
     for _ in 0..200 {
@@ -92,7 +92,7 @@ fn compare(bregman: bool, seed: u64, count: usize) {
         let (ours, theirs) = (p.cost(&solution.values), p.cost(&exact));
         // Enumeration is feasible within 1e-9 only, so it may be lower by as much.
         let total: f64 = p.weights.iter().sum();
-        let scale = total * p.link.as_ref().map_or(1.0, |_| p.g(1.0) - p.g(0.0));
+        let scale = total * p.unit();
         assert!(
             ours <= theirs * (1.0 + 1e-9) + 1e-9 * scale,
             "instance {k}: {ours:e} > {theirs:e}\n{p:?}\n{:?}\n{exact:?}",

@@ -3,40 +3,11 @@
 use std::ops::ControlFlow;
 
 use properloss::design::{Design, Scaling};
-use properloss::link::{InverseLink, PiecewiseLink};
+use properloss::link::{InverseLink, PiecewiseLink, Sigmoid};
 use properloss::optimize::{CanonicalRows, Minimum, Options, Problem, Solver, Stop, minimise};
 use properloss::piecewise::PiecewiseAffine;
 use properloss::sample::{Matrix, Sample};
 use proptest::prelude::*;
-
-/// The sigmoid, written for this test alone.
-#[derive(Debug)]
-struct Logistic;
-
-impl InverseLink for Logistic {
-    fn u(&self, z: f64) -> f64 {
-        1.0 / (1.0 + (-z).exp())
-    }
-    fn derivative(&self, z: f64) -> f64 {
-        self.u(z) * self.u(-z)
-    }
-    fn u_inverse(&self, p: f64) -> f64 {
-        (p / (1.0 - p)).ln()
-    }
-    fn potential(&self, z: f64) -> f64 {
-        z.max(0.0) + (-z.abs()).exp().ln_1p()
-    }
-    fn conjugate(&self, p: f64) -> f64 {
-        let x_log_x = |x: f64| if x > 0.0 { x * x.ln() } else { 0.0 };
-        x_log_x(p) + x_log_x(1.0 - p)
-    }
-    fn one_minus_u(&self, z: f64) -> f64 {
-        self.u(-z)
-    }
-    fn upper_potential(&self, z: f64) -> f64 {
-        self.potential(-z)
-    }
-}
 
 /// Numbers in [-1, 1) from a fixed congruence.
 fn numbers(count: usize, seed: u64) -> Vec<f64> {
@@ -157,10 +128,10 @@ fn agrees_with_scikit_learn_weighted_and_unweighted() {
     for (weights, c, reference) in cases {
         let sample = Sample::new(Matrix::dense_f64(&x, m, 30).unwrap(), &labels, weights).unwrap();
         let design = Design::new(&sample, Scaling::Standardise, true);
-        let loss = CanonicalRows { link: &Logistic, labels: &labels };
+        let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
         let l2 = 1.0 / (c * sample.total_weight());
         let problem = Problem { design: &design, weights, loss: &loss, l2 };
-        for solver in [Solver::Dense, Solver::ConjugateGradient] {
+        for solver in [Solver::Auto, Solver::Dense, Solver::ConjugateGradient] {
             let minimum = run(&problem, &[0.0; 31], solver);
             assert_eq!(minimum.stop, Stop::Converged);
             for (w, reference) in minimum.w.iter().zip(reference) {
@@ -180,7 +151,7 @@ fn reaches_the_gradient_tolerance_on_every_kind_of_loss() {
     let (x, labels) = data(m, d, 7);
     let sample = Sample::new(Matrix::dense_f64(&x, m, d).unwrap(), &labels, None).unwrap();
     let links: [&dyn InverseLink; 5] = [
-        &Logistic,
+        &Sigmoid,
         &random_link(2, 1.0, 1),
         &random_link(6, 0.5, 2),
         &random_link(50, 3.0, 3),
@@ -211,7 +182,7 @@ fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     let (x, labels) = data(200, 3, 1);
     let sample = Sample::new(Matrix::dense_f64(&x, 200, 3).unwrap(), &labels, None).unwrap();
     let design = Design::new(&sample, Scaling::Standardise, true);
-    let loss = CanonicalRows { link: &Logistic, labels: &labels };
+    let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
     let problem = Problem { design: &design, weights: None, loss: &loss, l2: 1e-3 };
     let first = run(&problem, &[0.0; 4], Solver::Auto);
     let again = run(&problem, &first.w, Solver::Auto);
@@ -231,12 +202,37 @@ fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     assert_eq!(limited.unwrap().stop, Stop::MaxIter);
 }
 
+/// Nearly collinear columns: conjugate gradients need many passes, so `Auto` goes over to dense
+/// steps, and all three end at the same value.
+#[test]
+fn wide_and_ill_conditioned_rows_reach_the_same_minimum_by_every_solver() {
+    let (m, d) = (300, 80);
+    let (mut x, labels) = data(m, d, 21);
+    for row in x.chunks_mut(d) {
+        for j in 1..d {
+            row[j] = row[0] + 0.05 * row[j];
+        }
+    }
+    let sample = Sample::new(Matrix::dense_f64(&x, m, d).unwrap(), &labels, None).unwrap();
+    let design = Design::new(&sample, Scaling::Standardise, true);
+    let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
+    let problem = Problem { design: &design, weights: None, loss: &loss, l2: 1e-6 };
+    let [auto, dense, gradients] = [Solver::Auto, Solver::Dense, Solver::ConjugateGradient]
+        .map(|solver| run(&problem, &vec![0.0; d + 1], solver));
+    assert!(auto.last.passes < gradients.last.passes / 2, "{:?} {:?}", auto.last, gradients.last);
+    for minimum in [&auto, &dense, &gradients] {
+        assert_eq!(minimum.stop, Stop::Converged);
+        // Strong convexity 1e-6 (off the intercept): f - f* <= |g|²/(2e-6) = 5e-11.
+        assert!((minimum.last.value - dense.last.value).abs() <= 1e-10);
+    }
+}
+
 #[test]
 fn bad_input_is_refused() {
     let (x, labels) = data(20, 2, 1);
     let sample = Sample::new(Matrix::dense_f64(&x, 20, 2).unwrap(), &labels, None).unwrap();
     let design = Design::new(&sample, Scaling::None, true);
-    let loss = CanonicalRows { link: &Logistic, labels: &labels };
+    let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
     let good = Problem { design: &design, weights: None, loss: &loss, l2: 0.1 };
     let refused = |problem: &Problem<'_>, start: &[f64]| {
         minimise(problem, start, &Options::default(), &mut |_, _, _| ControlFlow::Continue(()))

@@ -1,8 +1,9 @@
 //! The course of a fit, thinned to a length that a file can carry.
 
+use properloss::train::Iteration;
 use serde::{Deserialize, Serialize};
 
-use super::link::finite;
+use super::finite;
 
 /// Loss and gradient norm at some iterations, among them the first and the last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -16,8 +17,17 @@ pub struct History {
 }
 
 impl History {
-    /// At most `limit` (and at least two) of the `(iteration, loss, gradient norm)`, evenly spaced.
-    pub fn thinned(course: &[(u64, f64, f64)], limit: usize) -> Self {
+    /// At most `limit` (and at least two) of the iterations of a fit, evenly spaced; those whose
+    /// loss or gradient norm is not finite are left out.
+    pub fn of(fit: &[Iteration], limit: usize) -> Self {
+        let course = fit.iter().map(|t| (t.iteration as u64, t.loss, t.gap));
+        Self::thinned(course, limit)
+    }
+
+    /// The same from `(iteration, loss, gradient norm)`.
+    pub fn thinned(course: impl IntoIterator<Item = (u64, f64, f64)>, limit: usize) -> Self {
+        let finite = |&(_, loss, gradient): &(u64, f64, f64)| (loss + gradient).is_finite();
+        let course: Vec<(u64, f64, f64)> = course.into_iter().filter(finite).collect();
         let mut history = Self::default();
         let kept = limit.max(2).min(course.len());
         for k in 0..kept {

@@ -72,9 +72,15 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], file: &Path) -> Result<T> {
             line,
             column,
             reason: text.strip_suffix(&place).unwrap_or(&text).to_owned(),
-            truncated: error.is_eof(),
+            truncated: error.is_eof() || (line, column) == end_of(bytes),
         }
     })
+}
+
+/// The line and column of the last byte: a number that is cut after its sign fails there.
+fn end_of(bytes: &[u8]) -> (usize, usize) {
+    let line = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
+    (line, bytes.rsplit(|&byte| byte == b'\n').next().map_or(0, <[u8]>::len))
 }
 
 /// Writes `content` with its header: numbers in the shortest form that reads back to the same bits.

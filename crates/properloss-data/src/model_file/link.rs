@@ -1,8 +1,9 @@
 //! The link of a file: a built-in one by name, or a learned one by its knots.
 
+use properloss::link::LinkSpec;
 use serde::{Deserialize, Serialize};
 
-/// A link as plain data; the JSON form of the core's link description.
+/// A link as plain data: the JSON form of the core's [`LinkSpec`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Link {
@@ -19,6 +20,13 @@ pub enum Link {
         /// Scores, strictly increasing.
         z: Vec<f64>,
         /// Probabilities, strictly increasing from 0 to 1.
+        u: Vec<f64>,
+    },
+    /// The same with flat pieces, as plain isotonic regression makes them.
+    Isotonic {
+        /// Scores, strictly increasing.
+        z: Vec<f64>,
+        /// Probabilities, nondecreasing from 0 to 1.
         u: Vec<f64>,
     },
     /// A learned correction of another link: `u(z) = v(base(z))`, `v` straight lines through the
@@ -39,59 +47,36 @@ impl Link {
         Self::Builtin { name: name.to_owned(), params: Vec::new() }
     }
 
-    /// What is wrong, as the field and the reason; `field` is the path of this link.
-    pub(super) fn check(&self, field: &str) -> Result<(), (String, String)> {
-        match self {
-            Self::Builtin { params, .. } => finite(&format!("{field}.params"), params),
-            Self::Piecewise { z, u } => {
-                knots((&format!("{field}.z"), z), (&format!("{field}.u"), u))?;
-                ends(&format!("{field}.u"), u)
-            }
+    /// The core's description, from which the link itself is built.
+    pub fn spec(&self) -> LinkSpec {
+        match self.clone() {
+            Self::Builtin { name, params } => LinkSpec::Builtin { name, params },
+            Self::Piecewise { z, u } => LinkSpec::Piecewise { z, u },
+            Self::Isotonic { z, u } => LinkSpec::Isotonic { z, u },
             Self::Relative { base, p, v } => {
-                base.check(&format!("{field}.base"))?;
-                knots((&format!("{field}.p"), p), (&format!("{field}.v"), v))?;
-                ends(&format!("{field}.p"), p)?;
-                if v[0] < 0.0 || v[v.len() - 1] > 1.0 {
-                    return Err((format!("{field}.v"), "it leaves [0, 1]".into()));
-                }
-                Ok(())
+                LinkSpec::Relative { base: Box::new(base.spec()), p, v }
             }
         }
     }
-}
 
-/// Every value finite.
-pub(super) fn finite(field: &str, values: &[f64]) -> Result<(), (String, String)> {
-    match values.iter().position(|value| !value.is_finite()) {
-        None => Ok(()),
-        Some(k) => Err((format!("{field}[{k}]"), format!("{} is not finite", values[k]))),
-    }
-}
-
-/// Two sequences of the same length >= 2, both strictly increasing.
-fn knots(first: (&str, &[f64]), second: (&str, &[f64])) -> Result<(), (String, String)> {
-    for (field, values) in [first, second] {
-        finite(field, values)?;
-        if values.len() < 2 {
-            return Err((field.to_owned(), format!("{} values; 2 are needed", values.len())));
-        }
-        if let Some(k) = values.windows(2).position(|pair| pair[0] >= pair[1]) {
-            let reason = format!("{} comes after {}", values[k + 1], values[k]);
-            return Err((format!("{field}[{}]", k + 1), reason));
+    /// The core builds the link, and so checks all of it.
+    pub(super) fn check(&self) -> Result<(), (String, String)> {
+        match self.spec().build() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(("link".into(), error.to_string())),
         }
     }
-    let (length, other) = (second.1.len(), first.1.len());
-    if length != other {
-        let reason = format!("{length} values, but {} has {other}", first.0);
-        return Err((second.0.to_owned(), reason));
-    }
-    Ok(())
 }
 
-fn ends(field: &str, values: &[f64]) -> Result<(), (String, String)> {
-    let (first, last) = (values[0], values[values.len() - 1]);
-    if first == 0.0 && last == 1.0 {
-        return Ok(());
+impl From<LinkSpec> for Link {
+    fn from(spec: LinkSpec) -> Self {
+        match spec {
+            LinkSpec::Builtin { name, params } => Self::Builtin { name, params },
+            LinkSpec::Piecewise { z, u } => Self::Piecewise { z, u },
+            LinkSpec::Isotonic { z, u } => Self::Isotonic { z, u },
+            LinkSpec::Relative { base, p, v } => {
+                Self::Relative { base: Box::new(Self::from(*base)), p, v }
+            }
+        }
     }
-    Err((field.to_owned(), format!("runs from {first} to {last}, not from 0 to 1")))
 }

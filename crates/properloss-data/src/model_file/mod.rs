@@ -17,6 +17,8 @@ mod link;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use properloss::design::FittedScaling;
+use properloss::train::Model;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -134,7 +136,38 @@ pub fn program() -> String {
     concat!("properloss ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
+impl From<FittedScaling> for Scaling {
+    fn from(scaling: FittedScaling) -> Self {
+        match scaling {
+            FittedScaling::None => Self::None,
+            FittedScaling::UnitRows => Self::UnitRows,
+            FittedScaling::MaxNorm { factor } => Self::MaxNorm { factor },
+            FittedScaling::Standardise { mean, factor } => Self::Standardise { mean, factor },
+        }
+    }
+}
+
 impl ModelFile {
+    /// The file of a classifier that was fitted to encoded features.
+    pub fn new(
+        model: &Model,
+        encoder: Encoder,
+        scaling: FittedScaling,
+        classes: [String; 2],
+        fitted: Fitted,
+    ) -> Self {
+        Self {
+            weights: model.coefficients().to_vec(),
+            intercept: model.intercept(),
+            link: model.link().spec().into(),
+            feature_names: encoder.feature_names(),
+            preprocessing: Preprocessing { encoder, scaling: scaling.into() },
+            classes,
+            fitted,
+            history: None,
+        }
+    }
+
     /// Reads and checks a model file.
     pub fn read(path: &Path) -> Result<Self> {
         Self::from_json(&read_bytes(path)?, path)
@@ -163,6 +196,13 @@ impl ModelFile {
         json::to_json(self, file, MODEL_FORMAT, VERSION)
     }
 
+    /// The classifier itself.
+    pub fn model(&self) -> Result<Model> {
+        let unit_rows = self.preprocessing.scaling == Scaling::UnitRows;
+        let link = self.link.spec().build()?;
+        Ok(Model::new(self.weights.clone(), self.intercept, unit_rows, link)?)
+    }
+
     /// The loss of this model as a file of its own.
     pub fn loss(&self) -> LossFile {
         LossFile { link: self.link.clone(), provenance: Some(self.fitted.clone()) }
@@ -171,9 +211,9 @@ impl ModelFile {
     /// What is wrong, as the field and the reason.
     fn check(&self) -> std::result::Result<(), (String, String)> {
         let features = self.weights.len();
-        link::finite("weights", &self.weights)?;
+        finite("weights", &self.weights)?;
         finite_number("intercept", self.intercept)?;
-        self.link.check("link")?;
+        self.link.check()?;
         self.preprocessing.encoder.check()?;
         let length = |field: &str, length: usize| {
             if length == features {
@@ -200,7 +240,7 @@ impl ModelFile {
             Scaling::Standardise { mean, factor } => {
                 for (name, values) in [("mean", mean), ("factor", factor)] {
                     let field = format!("preprocessing.scaling.{name}");
-                    link::finite(&field, values)?;
+                    finite(&field, values)?;
                     length(&field, values.len())?;
                 }
             }
@@ -243,7 +283,7 @@ impl LossFile {
     }
 
     fn check(&self) -> std::result::Result<(), (String, String)> {
-        self.link.check("link")?;
+        self.link.check()?;
         self.provenance.as_ref().map_or(Ok(()), check_options)
     }
 }
@@ -264,6 +304,14 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>> {
 
 fn bad_field(file: &Path, (field, reason): (String, String)) -> Error {
     Error::BadField { file: file.to_path_buf(), field, reason }
+}
+
+/// Every value finite.
+fn finite(field: &str, values: &[f64]) -> std::result::Result<(), (String, String)> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(k) => Err((format!("{field}[{k}]"), format!("{} is not finite", values[k]))),
+    }
 }
 
 fn finite_number(field: &str, value: f64) -> std::result::Result<(), (String, String)> {

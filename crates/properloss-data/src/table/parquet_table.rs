@@ -8,7 +8,7 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::schema::types::ColumnDescriptor;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::{Cell, Table, check_names};
 use crate::error::{Error, Place, Position, Result};
@@ -40,8 +40,10 @@ enum Values {
 }
 
 struct Column {
-    /// Position in the file.
+    /// Position among the names.
     index: usize,
+    /// Position in the file.
+    leaf: usize,
     meaning: Meaning,
     /// The definition level of a value that is not null.
     full_level: i16,
@@ -55,6 +57,8 @@ struct Column {
 pub struct ParquetTable {
     file: PathBuf,
     columns: Vec<String>,
+    /// For each column its place among the stored ones.
+    leaves: Vec<usize>,
     reader: Box<dyn FileReader>,
     selected: Vec<Column>,
     /// For each column of the file its place in `selected`.
@@ -70,27 +74,27 @@ impl ParquetTable {
     /// Opens a file or memory.
     pub fn open(source: &Source) -> Result<Self> {
         let file = source.name().to_path_buf();
-        let fail = |error: ParquetError| parquet_error(&file, &error);
         let reader: Box<dyn FileReader> = match source {
             Source::Path(path) => {
                 let handle = File::open(path).map_err(|e| Error::read(path, e))?;
                 if handle.metadata().map_err(|e| Error::read(path, e))?.len() == 0 {
                     return Err(Error::EmptyFile { file: file.clone() });
                 }
-                Box::new(SerializedFileReader::new(handle).map_err(fail)?)
+                Box::new(guarded(&file, || SerializedFileReader::new(handle))?)
             }
             Source::Memory { bytes, .. } => {
                 let bytes = bytes::Bytes::copy_from_slice(bytes);
-                Box::new(SerializedFileReader::new(bytes).map_err(fail)?)
+                Box::new(guarded(&file, || SerializedFileReader::new(bytes))?)
             }
         };
         let schema = reader.metadata().file_metadata().schema_descr();
-        let columns: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+        let (columns, leaves) = column_names(schema);
         check_names(&columns, &Place::file(&file))?;
         let slot = vec![None; columns.len()];
         Ok(Self {
             file,
             columns,
+            leaves,
             reader,
             selected: Vec::new(),
             slot,
@@ -107,20 +111,20 @@ impl ParquetTable {
             if self.next_group == self.reader.num_row_groups() {
                 return Ok(false);
             }
-            let fail = |error: ParquetError| parquet_error(&self.file, &error);
-            let group = self.reader.get_row_group(self.next_group).map_err(fail)?;
-            self.rows_left_in_group =
-                usize::try_from(group.metadata().num_rows()).unwrap_or_default();
-            for column in &mut self.selected {
-                column.reader = Some(group.get_column_reader(column.index).map_err(fail)?);
-            }
+            self.rows_left_in_group = guarded(&self.file, || {
+                let group = self.reader.get_row_group(self.next_group)?;
+                for column in &mut self.selected {
+                    column.reader = Some(group.get_column_reader(column.leaf)?);
+                }
+                Ok(usize::try_from(group.metadata().num_rows()).unwrap_or_default())
+            })?;
             self.next_group += 1;
         }
         let rows = self.rows_left_in_group.min(BATCH);
         for column in &mut self.selected {
             let index = column.index;
             let place = || Place::file(&self.file).column(&self.columns[index]);
-            let found = read_values(column, rows).map_err(|e| parquet_error(&self.file, &e))?;
+            let found = guarded(&self.file, || read_values(column, rows))?;
             if found != rows {
                 let reason = format!("{} ends early", place());
                 return Err(Error::Parquet { file: self.file.clone(), reason });
@@ -150,7 +154,8 @@ impl Table for ParquetTable {
     fn select(&mut self, columns: &[usize]) -> Result<()> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         for &index in columns {
-            let descriptor = schema.column(index);
+            let leaf = self.leaves[index];
+            let descriptor = schema.column(leaf);
             let meaning = meaning(&descriptor);
             if let Meaning::Other(kind) = &meaning {
                 let place = Place::file(&self.file).column(&self.columns[index]);
@@ -161,6 +166,7 @@ impl Table for ParquetTable {
                 let values = Values::Numbers(Vec::new());
                 self.selected.push(Column {
                     index,
+                    leaf,
                     meaning,
                     full_level: descriptor.max_def_level(),
                     reader: None,
@@ -197,6 +203,27 @@ impl Table for ParquetTable {
     }
 }
 
+/// The names of the columns and their places among the stored ones. Fields of a struct are columns
+/// of their own, `outer.inner`; a list, however many columns it is stored as, is one (and unusable).
+fn column_names(schema: &SchemaDescriptor) -> (Vec<String>, Vec<usize>) {
+    let (mut names, mut leaves) = (Vec::new(), Vec::new());
+    let mut last_list = None;
+    for (leaf, column) in schema.columns().iter().enumerate() {
+        if column.max_rep_level() == 0 {
+            names.push(column.path().string());
+        } else {
+            let root = column.path().parts().first().cloned().unwrap_or_default();
+            if last_list.as_ref() == Some(&root) {
+                continue;
+            }
+            last_list = Some(root.clone());
+            names.push(root);
+        }
+        leaves.push(leaf);
+    }
+    (names, leaves)
+}
+
 /// What a column holds, from its logical type, or the older converted type that stands for it.
 fn meaning(column: &ColumnDescriptor) -> Meaning {
     if column.max_rep_level() > 0 {
@@ -214,7 +241,10 @@ fn meaning(column: &ColumnDescriptor) -> Meaning {
     };
     let decimal = |scale| match physical {
         PhysicalType::INT32 | PhysicalType::INT64 => Meaning::Integer { unsigned: false, scale },
-        _ => Meaning::Other("decimal of more than 18 digits".into()),
+        PhysicalType::FIXED_LEN_BYTE_ARRAY if column.type_length() <= 16 => {
+            Meaning::Integer { unsigned: false, scale }
+        }
+        _ => Meaning::Other("decimal of more than 38 digits".into()),
     };
     match column.logical_type_ref() {
         Some(LogicalType::Integer(int)) => return plain(!int.is_signed),
@@ -252,27 +282,25 @@ fn read_values(column: &mut Column, count: usize) -> parquet::errors::Result<usi
     let Column { meaning, full_level, reader: Some(reader), values, rows, .. } = column else {
         return Ok(0);
     };
-    let integer = |bits: u32, value: i64| -> f64 {
-        let Meaning::Integer { unsigned, scale } = *meaning else { return value as f64 };
-        let number = match (unsigned, bits) {
-            (false, _) => value as f64,
-            (true, 32) => f64::from(value as u32),
-            (true, _) => value as u64 as f64,
-        };
-        // Dividing by an exact power of ten gives the nearest double to the decimal.
-        if scale == 0 { number } else { number / 10f64.powi(scale) }
+    let (unsigned, scale) = match *meaning {
+        Meaning::Integer { unsigned, scale } => (unsigned, scale),
+        _ => (false, 0),
     };
+    // 10^scale is exact up to 10^22, and so is a decimal of up to 15 digits: one rounding in all.
+    let scaled = |number: f64| if scale == 0 { number } else { number / 10f64.powi(scale) };
     *values = match reader {
         ColumnReader::BoolColumnReader(reader) => {
             Values::Bools(read(reader, count, *full_level, rows)?)
         }
         ColumnReader::Int32ColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;
-            Values::Numbers(raw.into_iter().map(|v| integer(32, i64::from(v))).collect())
+            let number = |v: i32| if unsigned { f64::from(v as u32) } else { f64::from(v) };
+            Values::Numbers(raw.into_iter().map(|v| scaled(number(v))).collect())
         }
         ColumnReader::Int64ColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;
-            Values::Numbers(raw.into_iter().map(|v| integer(64, v)).collect())
+            let number = |v: i64| if unsigned { v as u64 as f64 } else { v as f64 };
+            Values::Numbers(raw.into_iter().map(|v| scaled(number(v))).collect())
         }
         ColumnReader::FloatColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;
@@ -284,11 +312,21 @@ fn read_values(column: &mut Column, count: usize) -> parquet::errors::Result<usi
         ColumnReader::ByteArrayColumnReader(reader) => {
             Values::Texts(read(reader, count, *full_level, rows)?)
         }
-        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
+        ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+            let raw = read(reader, count, *full_level, rows)?;
+            Values::Numbers(raw.iter().map(|v| scaled(big_endian(v.data()) as f64)).collect())
+        }
+        ColumnReader::Int96ColumnReader(_) => {
             return Err(ParquetError::General("unexpected column type".into()));
         }
     };
     Ok(rows.len())
+}
+
+/// A big-endian two's complement number of at most 16 bytes.
+fn big_endian(bytes: &[u8]) -> i128 {
+    let negative = bytes.first().is_some_and(|&first| first >= 0x80);
+    bytes.iter().fold(if negative { -1 } else { 0 }, |sum, &byte| (sum << 8) | i128::from(byte))
 }
 
 /// Reads values and finds the row of each: a value is there where the definition level is maximal.
@@ -312,10 +350,14 @@ fn read<T: DataType>(
     Ok(values)
 }
 
-fn parquet_error(file: &Path, error: &ParquetError) -> Error {
-    let reason = match error {
-        ParquetError::General(reason) | ParquetError::EOF(reason) => reason.clone(),
-        other => other.to_string(),
+/// Runs the decoder. On damaged pages the library may panic where it should return an error; either
+/// way the file is damaged, and the table is not used any more.
+fn guarded<T>(file: &Path, decode: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
+    let reason = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(ParquetError::General(reason) | ParquetError::EOF(reason))) => reason,
+        Ok(Err(other)) => other.to_string(),
+        Err(_) => "a page does not decode".into(),
     };
-    Error::Parquet { file: file.to_path_buf(), reason }
+    Err(Error::Parquet { file: file.to_path_buf(), reason })
 }

@@ -5,7 +5,7 @@
 //! partial sums `κ_i = Σ_{j<=i} ω_j (g_j - c_j)`: optimal if `κ_i <= 0` at lower bounds (the part
 //! before the link is kept from rising) and `κ_i >= 0` at upper bounds.
 
-use super::curve::Curve;
+use super::curve::{Curve, Units};
 use super::problem::Frame;
 use super::solution::LinkState;
 
@@ -14,11 +14,11 @@ use super::solution::LinkState;
 pub(super) struct Chain<'a> {
     pub scores: &'a [f64],
     pub weights: Option<&'a [f64]>,
-    /// `c` (or `t`), to be multiplied by `scale`.
+    /// `c` (or `t`), to be taken in `units`.
     pub targets: &'a [f64],
     pub slope_min: f64,
     pub freedom: f64,
-    pub scale: f64,
+    pub units: Units,
     pub frame: Frame,
 }
 
@@ -34,7 +34,7 @@ impl Chain<'_> {
 
     #[inline]
     pub fn target(&self, i: usize) -> f64 {
-        self.targets[i] * self.scale
+        self.units.of(self.targets[i])
     }
 
     #[inline]
@@ -224,13 +224,14 @@ pub(super) fn block_is_optimal(
     (a, b): (usize, usize),
 ) -> bool {
     let frame = &chain.frame;
+    let contact = frame.contact();
     // κ before the block: 0, or for the first block any value its box allows.
     let (mut least, mut most) = (0.0_f64, 0.0_f64);
     if a == 0 {
-        if v[0] <= frame.lo {
+        if v[0] <= frame.lo + contact {
             least = f64::NEG_INFINITY;
         }
-        if v[0] >= frame.hi {
+        if v[0] >= frame.hi - contact {
             most = f64::INFINITY;
         }
     }
@@ -244,7 +245,7 @@ pub(super) fn block_is_optimal(
         let state = if i < links.len() {
             links[i]
         } else {
-            match (v[i] <= frame.last_min, v[i] >= frame.wall) {
+            match (v[i] <= frame.last_min + contact, v[i] >= frame.wall - contact) {
                 (true, true) => LinkState::Tied,
                 (true, false) => LinkState::Upper,
                 (false, true) => LinkState::Lower,

@@ -60,8 +60,9 @@ pub(super) fn certify(chain: &Chain, curve: Curve, v: &[f64], links: &[LinkState
         (false, true) => EndState::Upper,
         (false, false) => EndState::Free,
     };
-    let first = end(v[0] <= frame.lo, v[0] >= frame.hi);
-    let last_state = end(v[last] <= frame.last_min, v[last] >= frame.wall);
+    let contact = frame.contact();
+    let first = end(v[0] <= frame.lo + contact, v[0] >= frame.hi - contact);
+    let last_state = end(v[last] <= frame.last_min + contact, v[last] >= frame.wall - contact);
 
     // Pass 1: the interval of κ_0 that the signs ask for.
     let (mut least, mut most) = match first {
@@ -112,25 +113,27 @@ pub(super) fn certify(chain: &Chain, curve: Curve, v: &[f64], links: &[LinkState
         if kappa < 0.0 { -kappa * below.max(0.0) } else { kappa * above.max(0.0) }
     };
     let above_first = frame.hi.min(frame.wall) - v[0];
-    let mut gap = paired(start, v[0] - frame.lo, above_first);
+    // A value at its bound has no slack; what rounding left is not counted.
+    let slack = |x: f64| if x <= contact { 0.0 } else { x };
+    let mut gap = paired(start, slack(v[0] - frame.lo), slack(above_first));
     let mut sum = Sum::default();
     let mut at = curve;
     for i in 0..last {
         sum.add(force(chain, &mut at, v, i));
         let kappa = start + sum.value();
         let rise = v[i + 1] - v[i];
-        let slack = match links[i] {
+        let (below, above) = match links[i] {
             LinkState::Free => (rise, chain.gap(i).min(span) - rise),
             LinkState::Lower => (0.0, chain.gap(i).min(span)),
             LinkState::Upper => (chain.gap(i).min(span), 0.0),
             LinkState::Tied => (0.0, 0.0),
         };
-        gap += paired(kappa, slack.0, slack.1);
+        gap += paired(kappa, below, above);
     }
     sum.add(force(chain, &mut at, v, last));
     let kappa = start + sum.value();
     let below_last = v[last] - frame.last_min.max(frame.lo);
-    gap += paired(kappa, frame.wall - v[last], below_last);
+    gap += paired(kappa, slack(frame.wall - v[last]), slack(below_last));
     Certificate { first, last: last_state, residual, gap }
 }
 

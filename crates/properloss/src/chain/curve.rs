@@ -1,4 +1,4 @@
-//! `g = (U*)' = u⁻¹` and its slope along a chain, in scores divided by a power of two.
+//! `g = (U*)' = u⁻¹` and its slope along a chain, in centred scores divided by a power of two.
 
 use super::problem::Objective;
 use crate::link::InverseLink;
@@ -9,37 +9,57 @@ pub(super) enum Curve<'a> {
     /// `G(y) = y²/2`.
     Identity,
     /// A piecewise-affine link, knots `(x_k, u_k)`; the cursor is the piece last used.
-    Pieces { x: &'a [f64], u: &'a [f64], scale: f64, cursor: usize },
+    Pieces { x: &'a [f64], u: &'a [f64], units: Units, cursor: usize },
     /// Any other link.
-    Smooth { link: &'a dyn InverseLink, scale: f64 },
+    Smooth { link: &'a dyn InverseLink, units: Units },
 }
 
 /// `g'` is kept within these bounds, so that no weight of the quadratic model is 0 or infinite.
 const CURVATURE: (f64, f64) = (1e-30, 1e60);
 
+/// Scores are shifted by `origin`, the middle of the link, and multiplied by `scale`, the power of
+/// two that brings the largest into `[1/2, 1)`: nothing cancels against a large offset, and
+/// products with weights neither overflow nor vanish at scores of 1e-300 or 1e300.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Units {
+    pub origin: f64,
+    pub scale: f64,
+}
+
+impl Units {
+    #[inline]
+    pub fn of(self, score: f64) -> f64 {
+        (score - self.origin) * self.scale
+    }
+}
+
 impl<'a> Curve<'a> {
-    /// The curve of an objective; scores are multiplied by the power of two that brings the
-    /// largest of them into `[1/2, 1)`, so that products with weights can neither overflow nor
-    /// vanish at scores of 1e-300 or 1e300. Returns the factor too.
-    pub fn new(objective: &Objective<'a>, largest_target: f64) -> (Self, f64) {
-        let Objective::Bregman { link, .. } = *objective else {
-            return (Curve::Identity, 1.0);
+    /// The curve of an objective, and the units of its scores.
+    pub fn new(objective: &Objective<'a>) -> (Self, Units) {
+        let Objective::Bregman { link, target_scores } = *objective else {
+            return (Curve::Identity, Units { origin: 0.0, scale: 1.0 });
         };
-        let mut largest = largest_target;
-        if let Some(pieces) = link.as_piecewise() {
-            let x = pieces.knots().x();
-            largest = largest.max(x[0].abs()).max(x[x.len() - 1].abs());
-            let scale = power_of_two_inverse(largest);
-            return (Curve::Pieces { x, u: pieces.knots().y(), scale, cursor: 0 }, scale);
-        }
+        let middle = link.u_inverse(0.5);
+        let origin = if middle.is_finite() { middle } else { 0.0 };
+        let mut largest = 0.0_f64;
         let (a, b) = link.support();
-        for end in [a, b, link.u_inverse(0.25), link.u_inverse(0.75)] {
-            if end.is_finite() {
-                largest = largest.max(end.abs());
+        for score in [a, b, link.u_inverse(0.25), link.u_inverse(0.75)] {
+            if score.is_finite() {
+                largest = largest.max((score - origin).abs());
             }
         }
-        let scale = power_of_two_inverse(largest);
-        (Curve::Smooth { link, scale }, scale)
+        for &c in target_scores {
+            largest = largest.max((c - origin).abs());
+        }
+        let units = Units { origin, scale: power_of_two_inverse(largest) };
+        let curve = match link.as_piecewise() {
+            Some(pieces) => {
+                let knots = pieces.knots();
+                Curve::Pieces { x: knots.x(), u: knots.y(), units, cursor: 0 }
+            }
+            None => Curve::Smooth { link, units },
+        };
+        (curve, units)
     }
 
     /// `(g(y), g'(y))`.
@@ -47,7 +67,7 @@ impl<'a> Curve<'a> {
     pub fn eval(&mut self, y: f64) -> (f64, f64) {
         match self {
             Curve::Identity => (y, 1.0),
-            Curve::Pieces { x, u, scale, cursor } => {
+            Curve::Pieces { x, u, units, cursor } => {
                 let last = x.len() - 2;
                 let mut k = *cursor;
                 while k < last && u[k + 1] <= y {
@@ -58,14 +78,15 @@ impl<'a> Curve<'a> {
                 }
                 *cursor = k;
                 let h = (x[k + 1] - x[k]) / (u[k + 1] - u[k]);
-                ((x[k] + (y - u[k]) * h) * *scale, h * *scale)
+                let g = units.of(x[k]) + (y - u[k]) * (h * units.scale);
+                (g, h * units.scale)
             }
-            Curve::Smooth { link, scale } => {
+            Curve::Smooth { link, units } => {
                 // A link with an infinite support is evaluated at the nearest inner value.
                 let y = y.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
                 let score = link.u_inverse(y);
                 let h = 1.0 / link.derivative(score);
-                (score * *scale, (h * *scale).clamp(CURVATURE.0, CURVATURE.1))
+                (units.of(score), (h * units.scale).clamp(CURVATURE.0, CURVATURE.1))
             }
         }
     }

@@ -39,25 +39,31 @@ pub fn fit_link_with(
     let last = scores.len() - 1;
     let mut link = Knots { x: Vec::new(), y: Vec::new(), n, cap };
     // Left tail; an end of zero width is merged into the first score.
-    let z_min = scores[0] - y[0] / end_slope;
-    if y[0] <= 0.0 || z_min >= scores[0] {
-        link.start(scores[0]);
-    } else {
-        link.start(z_min);
+    let width = link.tail(scores[0], y[0], end_slope, -1.0);
+    if width > 0.0 {
+        link.start(scores[0] - width);
         link.add(scores[0], y[0]);
+    } else {
+        link.start(scores[0]);
     }
+    // A link of positive width that is held by both bounds is straight at the lower one.
+    let state = |i: usize| match solution.links[i] {
+        LinkState::Tied if scores[i + 1] > scores[i] => LinkState::Lower,
+        state => state,
+    };
+    let mut run = LinkState::Free;
     for i in 1..=last {
-        let state = solution.links[i - 1];
-        let straight = i < last
-            && state != LinkState::Free
-            && (state == solution.links[i] || solution.links[i] == LinkState::Tied);
-        if !straight && state != LinkState::Tied || i == last {
+        if state(i - 1) != LinkState::Tied {
+            run = state(i - 1);
+        }
+        // Of equal scores the last one decides; inside a straight run no knot is needed.
+        let next = if i < last { state(i) } else { LinkState::Free };
+        let straight = next == run && run != LinkState::Free;
+        if next != LinkState::Tied && !straight {
             link.add(scores[i], y[i]);
         }
     }
-    let top = y[last];
-    let z_max = scores[last] + (1.0 - top) / end_slope;
-    link.finish(z_max);
+    link.finish(scores[last] + (1.0 - y[last]) / end_slope, end_slope);
     PiecewiseAffine::new(link.x, link.y)
 }
 
@@ -101,23 +107,46 @@ impl Knots {
         }
     }
 
-    /// The right tail, from the last knot to 1.
-    fn finish(&mut self, z_max: f64) {
+    /// Width of a tail that climbs by `rise` next to `x`, on the side of `sign`: `rise / slope`,
+    /// moved by some ulps of the end so that the slope lies in the bounds; 0 if it is below an ulp.
+    fn tail(&self, x: f64, rise: f64, slope: f64, sign: f64) -> f64 {
+        if rise <= 0.0 {
+            return 0.0;
+        }
+        let mut end = x + sign * (rise / slope);
+        for _ in 0..4 {
+            let slope = rise / (sign * (end - x));
+            let outwards = if slope > self.cap {
+                sign
+            } else if slope < self.n {
+                -sign
+            } else {
+                break;
+            };
+            end = if outwards > 0.0 { end.next_up() } else { end.next_down() };
+        }
+        (sign * (end - x)).max(0.0)
+    }
+
+    /// The right tail, from the last knot (left of `z_max` by construction) to 1.
+    fn finish(&mut self, z_max: f64, end_slope: f64) {
         let at = self.x.len() - 1;
         let (x0, y0) = (self.x[at], self.y[at]);
-        if y0 >= 1.0 {
+        let rise = 1.0 - y0;
+        if rise <= 0.0 {
             return;
         }
-        let slope = (1.0 - y0) / (z_max - x0);
-        if z_max > x0 && slope <= self.cap * (1.0 + 1e-9) && slope >= self.n * (1.0 - 1e-9) {
-            self.x.push(z_max);
+        // Without left-out knots this is the end slope itself.
+        let slope = if z_max > x0 { rise / (z_max - x0) } else { end_slope };
+        let width = self.tail(x0, rise, slope.clamp(self.n, self.cap), 1.0);
+        if width > 0.0 && x0 + width > x0 {
+            self.x.push(x0 + width);
             self.y.push(1.0);
-        } else if at > 0 && 1.0 - y0 < 1e-9 {
+        } else if at > 0 {
             // Zero width: the last knot itself reaches 1.
             self.y[at] = 1.0;
         } else {
-            let width = (1.0 - y0) / slope.clamp(self.n, self.cap);
-            self.x.push((x0 + width).max(x0.next_up()));
+            self.x.push(x0.next_up());
             self.y.push(1.0);
         }
     }

@@ -228,13 +228,14 @@ impl Pass<'_, '_> {
             }
         }
         // The links to the fixed neighbours.
+        let contact = self.chain.frame.contact();
         for i in [a.checked_sub(1), (b < last).then_some(b)].into_iter().flatten() {
             let (rise, gap) = (v[i + 1] - v[i], self.chain.gap(i));
-            links[i] = if gap <= 0.0 {
+            links[i] = if gap <= contact {
                 LinkState::Tied
-            } else if rise <= 0.0 {
+            } else if rise <= contact {
                 LinkState::Lower
-            } else if rise >= gap {
+            } else if rise >= gap - contact {
                 LinkState::Upper
             } else {
                 LinkState::Free

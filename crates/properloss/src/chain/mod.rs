@@ -33,7 +33,7 @@ mod tree;
 mod workspace;
 mod zero_weights;
 
-pub use binned::BinnedScores;
+pub use binned::{BinnedChain, BinnedScores};
 pub use fit::{fit_link, fit_link_with};
 pub use isotonic::{isotonic, isotonic_into, minimal_top};
 pub use order::{Resort, ScoreOrder};

@@ -127,12 +127,15 @@ impl<'a> ChainProblem<'a> {
         };
         same_length(what, targets.len(), m)?;
         check_scores(self.scores)?;
-        let mut largest_target = 0.0_f64;
+        let quadratic = matches!(self.objective, Objective::Quadratic { .. });
         for (index, &value) in targets.iter().enumerate() {
             if !value.is_finite() {
                 return Err(Error::NotFinite { what, index, value });
             }
-            largest_target = largest_target.max(value.abs());
+            if quadratic && value.abs() > MAX_MAGNITUDE {
+                let expected = "at most 1e100 in magnitude";
+                return Err(Error::ElementOutOfDomain { what, index, value, expected });
+            }
         }
         let mut total = m as f64;
         let mut has_zero = false;
@@ -153,13 +156,8 @@ impl<'a> ChainProblem<'a> {
                 total += value;
             }
         }
-        if matches!(self.objective, Objective::Quadratic { .. }) && largest_target > MAX_MAGNITUDE {
-            let index = targets.iter().position(|t| t.abs() > MAX_MAGNITUDE).unwrap_or(0);
-            let expected = "at most 1e100 in magnitude";
-            return Err(Error::ElementOutOfDomain { what, index, value: targets[index], expected });
-        }
         let frame = self.frame()?;
-        Ok(Validated { frame, total_weight: total, has_zero, largest_target })
+        Ok(Validated { frame, total_weight: total, has_zero })
     }
 
     /// The box in the variables `v`, or why it is empty.
@@ -229,7 +227,6 @@ pub(super) struct Validated {
     pub frame: Frame,
     pub total_weight: f64,
     pub has_zero: bool,
-    pub largest_target: f64,
 }
 
 /// The box in the variables `v`: `v_1 ∈ [lo, hi]`, `v_m ∈ [last_min, wall]`.
@@ -239,6 +236,14 @@ pub(super) struct Frame {
     pub hi: f64,
     pub wall: f64,
     pub last_min: f64,
+}
+
+impl Frame {
+    /// Within this a value is at its bound: some units of the core's grid and of `v`.
+    pub fn contact(&self) -> f64 {
+        let size = self.lo.abs().max(self.wall.abs());
+        8.0 * f64::EPSILON * (size + 2.0 * (self.wall - self.lo))
+    }
 }
 
 pub(super) fn ramp(scores: &[f64], slope_min: f64, i: usize) -> f64 {

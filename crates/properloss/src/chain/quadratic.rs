@@ -10,7 +10,10 @@
 //!                           { f'_i(v - d_i)  v > p_i + d_i
 //! ```
 //!
-//! a nondecreasing piecewise-linear function. Each step adds two knots, shifts those right of the
+//! a nondecreasing piecewise-linear function. All abscissae are multiples of one power of two (the
+//! grid), so that shifting and mirroring a knot is exact: a knot that comes back to the root is met
+//! at the very value it left, and the backward pass reads the active set off by comparison.
+//! Each step adds two knots, shifts those right of the
 //! root and moves the root. *Invariant*: `f'` on `[lo, bound]` is what the head and the knots say;
 //! beyond `wall` (no `v_i` exceeds it, as `v` is nondecreasing) it may be anything.
 
@@ -19,6 +22,35 @@ use super::problem::Frame;
 use super::solution::LinkState;
 use super::stacks::Stacks;
 use super::tree::Tree;
+
+/// Positions relative to `lo`, rounded to multiples of a power of two.
+///
+/// A knot, a shift, a mirrored knot and the offset of a block are all at most `4 span` in
+/// magnitude; with the unit `2^-51 span` (span rounded up to a power of two) they fit 53 bits.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    /// `1.5 * 2^52` units: adding and subtracting it rounds to the unit.
+    magic: f64,
+}
+
+impl Grid {
+    fn new(span: f64) -> Self {
+        let unit = if span > 1e-250 { 2f64.powi(exponent_above(span) - 51) } else { 1e-300 };
+        Self { magic: 1.5 * (1u64 << 52) as f64 * unit }
+    }
+
+    #[inline]
+    fn round(self, x: f64) -> f64 {
+        (x + self.magic) - self.magic
+    }
+}
+
+/// Least `e` with `2^e >= x`, for a normal `x > 0`.
+fn exponent_above(x: f64) -> i32 {
+    let bits = x.to_bits();
+    let floor = ((bits >> 52) & 0x7ff) as i32 - 1023;
+    if bits << 12 == 0 { floor } else { floor + 1 }
+}
 
 /// The two stores, kept between solves.
 #[derive(Debug, Default)]
@@ -46,7 +78,7 @@ impl std::ops::AddAssign for CoreWork {
 /// Minimises `½ Σ ω (v - t)²` on the chain: `v` (length m) and `links` (length m - 1) are written.
 ///
 /// `point(i)` is `(ω_i, t_i)`, called once for each `i` in increasing order (again from 0 if the
-/// tree takes over); `gap(i)` is `d_i`.
+/// tree takes over); `gap(i)` is `d_i`. The answer is within one grid unit of the constraints.
 pub(super) fn solve_core(
     stores: &mut Stores,
     frame: &Frame,
@@ -55,63 +87,86 @@ pub(super) fn solve_core(
     v: &mut [f64],
     links: &mut [LinkState],
 ) -> CoreWork {
+    let origin = frame.lo;
+    let grid = Grid::new(frame.wall - origin);
+    let wall = grid.round(frame.wall - origin);
+    let core = Core { grid, wall, hi: grid.round((frame.hi - origin).min(wall)) };
+    let mut point = |i: usize| {
+        let (w, t) = point(i);
+        (w, t - origin)
+    };
+    let gap = |i: usize| grid.round(gap(i));
     let mut work = CoreWork::default();
-    let mut end = forward(&mut stores.stacks, frame, &mut point, &gap, v);
+    let mut end = core.forward(&mut stores.stacks, &mut point, &gap, v);
     work.moves += stores.stacks.moves();
     if end.is_none() {
         work.on_tree = true;
-        end = forward(&mut stores.tree, frame, &mut point, &gap, v);
+        end = core.forward(&mut stores.tree, &mut point, &gap, v);
         work.moves += stores.tree.moves();
     }
-    let bound = end.unwrap_or(frame.wall);
-    backtrack(frame, bound, gap, v, links);
+    let bound = end.unwrap_or(wall);
+    let last = v.len() - 1;
+    let last_min = grid.round((frame.last_min - origin).max(0.0));
+    v[last] = v[last].max(last_min).min(bound);
+    backtrack(origin, gap, v, links);
     work
 }
 
-/// The forward pass: `p_i` for every `i`, and the upper end of the last domain. `None` if the
-/// store's budget is exceeded.
-fn forward<S: KnotStore>(
-    store: &mut S,
-    frame: &Frame,
-    point: &mut impl FnMut(usize) -> (f64, f64),
-    gap: &impl Fn(usize) -> f64,
-    p: &mut [f64],
-) -> Option<f64> {
-    store.reset();
-    let Frame { lo, wall, .. } = *frame;
-    let span = wall - lo;
-    let mut bound = frame.hi.min(wall);
-    let (w, t) = point(0);
-    let mut head = start(lo, bound, w, t);
-    p[0] = head.p;
-    for i in 1..p.len() {
-        let d = gap(i - 1);
-        let (w, t) = point(i);
-        if d <= 0.0 || head.p >= wall {
-            add_in_place(store, &mut head, w, t, lo, bound);
-        } else {
-            bound = wall.min(bound + d);
-            if d >= span {
-                store.clear_right();
-            } else {
-                store.shift_right(d, wall, span);
-            }
-            spread_and_add(store, &mut head, d, w, t, lo, bound);
-        }
-        p[i] = head.p;
-        // The budget is tested rarely: it is a guard against quadratic time, not a limit.
-        if i % 1024 == 0 && store.over_budget(i) {
-            return None;
-        }
-    }
-    Some(bound)
+/// The box of the core: `[0, hi]` for the first point, `wall` for all.
+#[derive(Debug, Clone, Copy)]
+struct Core {
+    grid: Grid,
+    wall: f64,
+    hi: f64,
 }
 
-/// `f'_1(v) = ω (v - t)` on `[lo, bound]`.
-fn start(lo: f64, bound: f64, w: f64, t: f64) -> Head {
-    if t < lo {
+impl Core {
+    /// The forward pass: `p_i` for every `i`, and the upper end of the last domain. `None` if the
+    /// store's budget is exceeded.
+    fn forward<S: KnotStore>(
+        &self,
+        store: &mut S,
+        point: &mut impl FnMut(usize) -> (f64, f64),
+        gap: &impl Fn(usize) -> f64,
+        p: &mut [f64],
+    ) -> Option<f64> {
+        store.reset();
+        let wall = self.wall;
+        let mut bound = self.hi;
+        let (w, t) = point(0);
+        let mut head = start(bound, w, t);
+        head.p = self.grid.round(head.p);
+        p[0] = head.p;
+        for i in 1..p.len() {
+            let d = gap(i - 1);
+            let (w, t) = point(i);
+            if d <= 0.0 || head.p >= wall {
+                add_in_place(store, &mut head, w, t, bound);
+            } else {
+                bound = wall.min(bound + d);
+                if d >= wall {
+                    store.clear_right();
+                } else {
+                    store.shift_right(d, wall, wall);
+                }
+                spread_and_add(store, &mut head, d, w, t, bound);
+            }
+            head.p = self.grid.round(head.p);
+            p[i] = head.p;
+            // Tested rarely: a guard against quadratic time, not a limit.
+            if i % 1024 == 0 && store.over_budget(i) {
+                return None;
+            }
+        }
+        Some(bound)
+    }
+}
+
+/// `f'_1(v) = ω (v - t)` on `[0, bound]`.
+fn start(bound: f64, w: f64, t: f64) -> Head {
+    if t < 0.0 {
         let f_left = f64::NEG_INFINITY;
-        Head { p: lo, f_left, s_left: 0.0, f_right: w * (lo - t), s_right: w }
+        Head { p: 0.0, f_left, s_left: 0.0, f_right: -w * t, s_right: w }
     } else if t > bound {
         let f_right = f64::INFINITY;
         Head { p: bound, f_left: w * (bound - t), s_left: w, f_right, s_right: 0.0 }
@@ -122,7 +177,7 @@ fn start(lo: f64, bound: f64, w: f64, t: f64) -> Head {
 
 /// A tie (`d = 0`), or a root at the wall: only `ω (v - t)` is added.
 #[inline]
-fn add_in_place<S: KnotStore>(store: &mut S, head: &mut Head, w: f64, t: f64, lo: f64, bound: f64) {
+fn add_in_place<S: KnotStore>(store: &mut S, head: &mut Head, w: f64, t: f64, bound: f64) {
     let g = w * (head.p - t);
     head.f_left += g;
     head.f_right += g;
@@ -134,7 +189,7 @@ fn add_in_place<S: KnotStore>(store: &mut S, head: &mut Head, w: f64, t: f64, lo
         if knot.dj < f64::INFINITY {
             store.push_right(knot);
         }
-        *head = store.walk_left(Probe { x, value: head.f_left, slope: head.s_left }, lo);
+        *head = store.walk_left(Probe { x, value: head.f_left, slope: head.s_left }, 0.0);
     } else if head.f_right < 0.0 {
         if knot.dj < f64::INFINITY {
             store.push_left(knot);
@@ -152,7 +207,6 @@ fn spread_and_add<S: KnotStore>(
     d: f64,
     w: f64,
     t: f64,
-    lo: f64,
     bound: f64,
 ) {
     let Head { p, f_left, s_left, f_right, s_right } = *head;
@@ -172,7 +226,7 @@ fn spread_and_add<S: KnotStore>(
             if let Some(knot) = left {
                 store.push_right(knot);
             }
-            *head = store.walk_left(Probe { x: p, value: f_left + g, slope: s_left + w }, lo);
+            *head = store.walk_left(Probe { x: p, value: f_left + g, slope: s_left + w }, 0.0);
         }
         return;
     }
@@ -200,17 +254,11 @@ fn spread_and_add<S: KnotStore>(
     }
 }
 
-/// `v_m` is `p_m` in its box; then backwards `v_i` is `p_i` brought into `[v_{i+1} - d_i, v_{i+1}]`.
-fn backtrack(
-    frame: &Frame,
-    bound: f64,
-    gap: impl Fn(usize) -> f64,
-    v: &mut [f64],
-    links: &mut [LinkState],
-) {
+/// Backwards from `v_m`: `v_i` is `p_i` brought into `[v_{i+1} - d_i, v_{i+1}]`, all exact.
+fn backtrack(origin: f64, gap: impl Fn(usize) -> f64, v: &mut [f64], links: &mut [LinkState]) {
     let last = v.len() - 1;
-    v[last] = v[last].max(frame.last_min).min(bound);
     let mut next = v[last];
+    v[last] = next + origin;
     for i in (0..last).rev() {
         let d = gap(i);
         let p = v[i];
@@ -223,7 +271,6 @@ fn backtrack(
         } else {
             (p, LinkState::Free)
         };
-        v[i] = next;
+        v[i] = next + origin;
     }
-    v[0] = v[0].min(frame.hi);
 }

@@ -78,14 +78,14 @@ impl Workspace {
         compacted: Option<&Compacted>,
     ) {
         let m = problem.len();
-        let (curve, scale) = Curve::new(&problem.objective, checked.largest_target);
+        let (curve, units) = Curve::new(&problem.objective);
         let chain = Chain {
             scores: problem.scores,
             weights: problem.weights,
             targets: problem.objective.targets(),
             slope_min: problem.slope_min,
             freedom: problem.slope_max - problem.slope_min,
-            scale,
+            units,
             frame: compacted.map_or(checked.frame, |c| c.frame),
         };
         let solution = &mut self.solution;
@@ -112,12 +112,17 @@ impl Workspace {
             balance_blocks(&chain, curve, v, links, (0, m - 1));
             certificate = certify(&chain, curve, v, links);
         }
-        write_certificate(solution, &certificate, &core, passes, checked.total_weight, scale);
+        write_certificate(solution, &certificate, &core, passes, checked.total_weight, units.scale);
         (solution.slope_min, solution.slope_max) = (problem.slope_min, problem.slope_max);
-        let top = problem.last.1;
         for i in 0..m {
-            let y = solution.values[i] + chain.ramp(i);
-            solution.values[i] = if compacted.is_some() { y } else { y.min(top) };
+            solution.values[i] += chain.ramp(i);
+        }
+        if compacted.is_none() {
+            // The two ends into their boxes, which they leave by a rounding at most.
+            let (lo, hi) = problem.first;
+            solution.values[0] = solution.values[0].clamp(lo, hi);
+            let (low, top) = problem.last;
+            solution.values[m - 1] = solution.values[m - 1].max(low).min(top);
         }
     }
 }

@@ -7,8 +7,10 @@ use super::{Design, FittedScaling, arch, dense};
 
 /// Rows scaled and copied out together; two columns-of-eight of them stay in the first cache.
 const BLOCK_ROWS: usize = 128;
-/// At most this many partial sums, `dimension²` numbers each.
+/// At most this many partial sums, `dimension²` numbers each ...
 const MAX_CHUNKS: usize = 16;
+/// ... and not more numbers than this in all (64 MB).
+const MAX_PARTIAL: usize = 1 << 23;
 
 impl Design<'_> {
     /// `G = Σ_i h_i x̃_i x̃_i'`, row-major `dimension × dimension`, symmetric; O(m d²) time and O(d²)
@@ -20,26 +22,29 @@ impl Design<'_> {
         let (rows, d) = (self.rows(), self.dimension());
         assert_eq!(h.len(), rows, "length of h");
         assert_eq!(gram.len(), d * d, "length of gram");
-        // Padded to whole vectors with columns of zeros.
-        let width = d.next_multiple_of(8);
-        let chunk = rows.div_ceil(MAX_CHUNKS).next_multiple_of(BLOCK_ROWS).max(BLOCK_ROWS);
+        // Columns in panels of eight, the last one filled up with zeros.
+        let panels = d.div_ceil(8);
+        let width = 8 * panels;
+        let most = (MAX_PARTIAL / (width * width)).clamp(1, MAX_CHUNKS);
+        let chunk = rows.div_ceil(most).next_multiple_of(BLOCK_ROWS).max(BLOCK_ROWS);
         let chunks = rows.div_ceil(chunk).max(1);
         let mut partial = vec![0.0; chunks * width * width];
         partial.par_chunks_mut(width * width).enumerate().for_each(|(number, sums)| {
-            let mut block = vec![0.0; BLOCK_ROWS * width];
-            let mut scaled = vec![0.0; BLOCK_ROWS * width];
+            let mut row = vec![0.0; width];
+            let mut block = vec![[0.0; 8]; BLOCK_ROWS * panels];
+            let mut scaled = block.clone();
             let end = ((number + 1) * chunk).min(rows);
             for start in (number * chunk..end).step_by(BLOCK_ROWS) {
                 let count = BLOCK_ROWS.min(end - start);
-                let (block, scaled) = (&mut block[..count * width], &mut scaled[..count * width]);
-                let pairs = block.chunks_exact_mut(width).zip(scaled.chunks_exact_mut(width));
-                for (k, (row, scaled)) in pairs.enumerate() {
+                for k in 0..count {
                     self.fill_row(start + k, &mut row[..d]);
-                    for (s, x) in scaled.iter_mut().zip(row) {
-                        *s = h[start + k] * *x;
+                    for (panel, x) in row.as_chunks::<8>().0.iter().enumerate() {
+                        block[panel * count + k] = *x;
+                        scaled[panel * count + k] = x.map(|x| h[start + k] * x);
                     }
                 }
-                run(arch(), AddGram { block, scaled, width, sums });
+                let (block, scaled) = (&block[..count * panels], &scaled[..count * panels]);
+                run(arch(), AddGram { block, scaled, count, sums });
             }
         });
         let mut sums = vec![0.0; width * width];
@@ -74,11 +79,12 @@ impl Design<'_> {
     }
 }
 
-/// Adds `block' scaled` to the upper triangle of `sums`, tiles of 4 × 8 held in registers.
+/// Adds `block' scaled` to the upper triangle of `sums`, tiles of 4 × 8 held in registers. Panels
+/// follow one another, `count` rows each. Tiles that touch the diagonal are computed whole.
 struct AddGram<'a> {
-    block: &'a [f64],
-    scaled: &'a [f64],
-    width: usize,
+    block: &'a [[f64; 8]],
+    scaled: &'a [[f64; 8]],
+    count: usize,
     sums: &'a mut [f64],
 }
 
@@ -87,27 +93,24 @@ impl Kernel for AddGram<'_> {
 
     #[inline(always)]
     fn call<L: Lanes>(self, lanes: L) {
-        let width = self.width;
-        for a in (0..width).step_by(4) {
-            // Tiles that touch the diagonal are computed whole; below it they are not read.
-            for b in (a / 8 * 8..width).step_by(8) {
-                let mut tile = [lanes.splat(0.0); 4];
-                let rows = self.block.chunks_exact(width).zip(self.scaled.chunks_exact(width));
-                for (row, scaled) in rows {
-                    let (Some(left), Some(right)) =
-                        (row[a..].first_chunk::<4>(), scaled[b..].first_chunk::<8>())
-                    else {
-                        continue;
-                    };
-                    let right = lanes.load(right);
-                    for k in 0..4 {
-                        tile[k] = lanes.add_product(tile[k], lanes.splat(left[k]), right);
+        let Self { block, scaled, count, sums } = self;
+        let width = block.len() / count * 8;
+        for (a, left) in block.chunks_exact(count).enumerate() {
+            for (b, right) in scaled.chunks_exact(count).enumerate().skip(a) {
+                for half in [0, 4] {
+                    let mut tile = [lanes.splat(0.0); 4];
+                    for (left, right) in left.iter().zip(right) {
+                        let right = lanes.load(right);
+                        for k in 0..4 {
+                            let left = lanes.splat(left[half + k]);
+                            tile[k] = lanes.add_product(tile[k], left, right);
+                        }
                     }
-                }
-                for k in 0..4 {
-                    let sums = &mut self.sums[(a + k) * width + b..][..8];
-                    for (sum, t) in sums.iter_mut().zip(lanes.array(tile[k])) {
-                        *sum += t;
+                    for k in 0..4 {
+                        let sums = &mut sums[(8 * a + half + k) * width + 8 * b..][..8];
+                        for (sum, t) in sums.iter_mut().zip(lanes.array(tile[k])) {
+                            *sum += t;
+                        }
                     }
                 }
             }

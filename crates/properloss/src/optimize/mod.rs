@@ -61,7 +61,8 @@ pub struct Problem<'a> {
 /// How the Newton step is solved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Solver {
-    /// By the dimension.
+    /// Dense where that is cheaper: always up to 64 coefficients, and above that once conjugate
+    /// gradients have taken more passes than a dense step would.
     #[default]
     Auto,
     /// The matrix is formed and factorised: O(m d²) a step.

@@ -3,13 +3,23 @@
 use super::cholesky::{self, dot};
 use super::{Problem, Solver};
 
-/// Up to this dimension the matrix is formed; measured against conjugate gradients (`bench/train`).
-const DENSE_UP_TO: usize = 160;
+/// Up to this dimension the matrix is always formed: it costs less than the passes of a few
+/// conjugate gradients.
+const ALWAYS_DENSE: usize = 64;
+/// Above this dimension it never is: it would take up 32 MB and more.
+const NEVER_DENSE: usize = 2048;
+/// Products of a dense step in the time of one value of a pass over X (measured, `bench/train`:
+/// a step costs about `d / 10` passes over dense rows).
+const PRODUCTS_PER_VALUE: f64 = 10.0;
 
 /// Space and settings of the steps of one run.
 pub(super) struct Stepper<'a> {
     problem: &'a Problem<'a>,
+    /// Whether steps are dense now.
     dense: bool,
+    /// What a dense step costs, in passes over X; conjugate gradients that need more are given up
+    /// for the steps that follow.
+    dense_cost: f64,
     /// `E[x̃_j²]`: the natural size of the curvature of each coordinate.
     second_moments: Vec<f64>,
     diagonal: Vec<f64>,
@@ -29,13 +39,24 @@ impl<'a> Stepper<'a> {
         design.weighted_squares(&share, &mut second_moments);
         // A column of zeros has nothing to move for; any positive number keeps the system regular.
         second_moments.iter_mut().filter(|s| **s <= 0.0).for_each(|s| *s = 1.0);
-        let dense = match solver {
-            Solver::Auto => d <= DENSE_UP_TO,
-            Solver::Dense => true,
-            Solver::ConjugateGradient => false,
+        let products = (design.rows() + d) as f64 * (d * d) as f64;
+        let (dense, dense_cost) = match solver {
+            Solver::Dense => (true, 0.0),
+            Solver::Auto if d <= ALWAYS_DENSE => (true, 0.0),
+            Solver::Auto if d <= NEVER_DENSE => {
+                (false, products / (PRODUCTS_PER_VALUE * design.matrix().stored() as f64))
+            }
+            Solver::Auto | Solver::ConjugateGradient => (false, f64::INFINITY),
         };
-        let matrix = if dense { vec![0.0; d * d] } else { Vec::new() };
-        Self { problem, dense, second_moments, diagonal: vec![0.0; d], matrix, passes: 1 }
+        Self {
+            problem,
+            dense,
+            dense_cost,
+            second_moments,
+            diagonal: vec![0.0; d],
+            matrix: Vec::new(),
+            passes: 1,
+        }
     }
 
     /// The penalty of coordinate `j`: none on the intercept.
@@ -60,12 +81,15 @@ impl<'a> Stepper<'a> {
             self.problem.design.scores(p, q);
             self.passes += 1;
         } else {
+            let before = self.passes;
             self.conjugate_gradient(h, g, &extra, tolerance, p, q);
+            self.dense |= (self.passes - before) as f64 > self.dense_cost;
         }
     }
 
     fn dense_step(&mut self, h: &[f64], g: &[f64], extra: &[f64], p: &mut [f64]) -> bool {
         let d = g.len();
+        self.matrix.resize(d * d, 0.0);
         self.problem.design.weighted_gram(h, &mut self.matrix);
         for j in 0..d {
             self.matrix[j * d + j] += extra[j];

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Descent, DescentOptions};
+use super::descent::{Automatic, Descent, DescentOptions};
 use super::link_step::{LinkFit, LinkStep};
 use super::progress::Progress;
 use super::{Fit, Iteration, Observer, Step, finish};
@@ -109,9 +109,14 @@ impl BregmanTron {
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
         self.check()?;
         let design = Design::new(sample, self.scaling, false);
-        let options = DescentOptions { step: self.step, l2: self.l2, max_norm: self.max_norm };
+        let options = DescentOptions {
+            step: self.step,
+            automatic: Automatic::Lipschitz(self.slope_max),
+            l2: self.l2,
+            max_norm: self.max_norm,
+        };
         // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
-        let mut descent = Descent::new(sample, &design, options, self.slope_max);
+        let mut descent = Descent::new(sample, &design, options);
         let mut link_step = LinkStep::new(self, sample, descent.z())?;
         let mut progress = Progress::new(self.max_iter, self.tol);
 

@@ -14,11 +14,26 @@ const CHUNK: usize = 8192;
 const REFRESH: usize = 50;
 /// A line search gives up here: 2^-60 of the first trial is below rounding.
 const MAX_HALVINGS: usize = 60;
+/// Accuracy of `lambda_max(E[x x'])`, and the power iterations it may take.
+const POWER_TOLERANCE: f64 = 0.01;
+const POWER_ITERATIONS: usize = 20;
+
+/// What [`Step::Auto`] means for a trainer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Automatic {
+    /// The link is fixed: a line search on its loss.
+    LineSearch,
+    /// The link changes, with slopes at most this: `eta = 1 / (N lambda_max(E[x x']))`, the step for
+    /// which Lemma 2 promises a decrease under every such link. A line search would not do: the
+    /// link follows the scores, so longer and longer steps only stretch the scale.
+    Lipschitz(f64),
+}
 
 /// The options of Step 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DescentOptions {
     pub step: Step,
+    pub automatic: Automatic,
     pub l2: f64,
     pub max_norm: Option<f64>,
 }
@@ -51,22 +66,19 @@ pub(super) struct Moved {
 }
 
 impl<'s, 'a> Descent<'s, 'a> {
-    /// At `w = 0`, or at a given start.
-    pub fn new(
-        sample: &'s Sample<'a>,
-        design: &'s Design<'a>,
-        options: DescentOptions,
-        lipschitz: f64,
-    ) -> Self {
-        let eta = match options.step {
-            Step::Paper => 1.0,
-            Step::Constant(eta) => eta,
-            Step::Auto => {
-                let radius = design.max_row_norm(sample.weights());
-                1.0 / (lipschitz * radius * radius).max(f64::MIN_POSITIVE)
-            }
+    /// At `w = 0`.
+    pub fn new(sample: &'s Sample<'a>, design: &'s Design<'a>, options: DescentOptions) -> Self {
+        let curvature = |lipschitz: f64| {
+            let norm = design.spectral_norm(sample.weights(), POWER_TOLERANCE, POWER_ITERATIONS);
+            let bound = (norm.estimate * (1.0 + 2.0 * POWER_TOLERANCE)).min(norm.upper_bound);
+            (lipschitz * bound).max(f64::MIN_POSITIVE)
         };
-        let line_search = matches!(options.step, Step::Auto);
+        let (eta, line_search) = match (options.step, options.automatic) {
+            (Step::Paper, _) => (1.0, false),
+            (Step::Constant(eta), _) => (eta, false),
+            (Step::Auto, Automatic::LineSearch) => (1.0 / curvature(1.0), true),
+            (Step::Auto, Automatic::Lipschitz(n)) => (1.0 / (curvature(n) + options.l2), false),
+        };
         let rows = sample.rows();
         Self {
             sample,
@@ -122,7 +134,7 @@ impl<'s, 'a> Descent<'s, 'a> {
         self.mean_operator_gap(y_hat);
         let gap = norm(&self.gradient);
         let mut fresh = true;
-        if matches!(self.options.step, Step::Auto) && gap > 0.0 {
+        if !self.direction.is_empty() && gap > 0.0 {
             self.design.scores(&self.gradient, &mut self.direction);
             self.eta = self.line_search(link, gap);
             fresh = self.since_refresh >= REFRESH;
@@ -196,6 +208,9 @@ pub(super) fn mean_loss(
     z: impl Fn(usize) -> f64 + Sync,
 ) -> f64 {
     let labels = sample.labels();
+    // Where the canonical loss is infinite (heavy tails: Cauchy), U(z) - y z differs from it by a
+    // constant only.
+    let finite = link.conjugate(1.0).is_finite();
     let partial: Vec<f64> = labels
         .par_chunks(CHUNK)
         .enumerate()
@@ -204,7 +219,11 @@ pub(super) fn mean_loss(
             for (k, &label) in chunk.iter().enumerate() {
                 let i = c * CHUNK + k;
                 let z = z(i);
-                let loss = if label == 1 { link.upper_potential(z) } else { link.potential(z) };
+                let loss = match label {
+                    0 => link.potential(z),
+                    _ if finite => link.upper_potential(z),
+                    _ => link.potential(z) - z,
+                };
                 sum += sample.weight(i) * loss;
             }
             sum

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Descent, DescentOptions, mean_loss};
+use super::descent::{Automatic, Descent, DescentOptions, mean_loss};
 use super::progress::Progress;
 use super::{Fit, Iteration, Observer, Step, finish};
 use crate::design::{Design, Scaling};
@@ -52,8 +52,13 @@ impl Glmtron {
         super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
         let link = &*self.link;
         let design = Design::new(sample, self.scaling, self.fit_intercept);
-        let options = DescentOptions { step: self.step, l2: self.l2, max_norm: self.max_norm };
-        let mut descent = Descent::new(sample, &design, options, 1.0);
+        let options = DescentOptions {
+            step: self.step,
+            automatic: Automatic::LineSearch,
+            l2: self.l2,
+            max_norm: self.max_norm,
+        };
+        let mut descent = Descent::new(sample, &design, options);
         let mut y_hat = vec![link.u(0.0); sample.rows()];
         let mut progress = Progress::new(self.max_iter, self.tol);
 

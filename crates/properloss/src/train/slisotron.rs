@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Descent, DescentOptions, mean_loss};
+use super::descent::{Automatic, Descent, DescentOptions, mean_loss};
 use super::progress::Progress;
 use super::{Fit, Iteration, Observer, Step, finish};
 use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, isotonic_into};
@@ -62,9 +62,14 @@ impl Slisotron {
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
         super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
         let design = Design::new(sample, self.scaling, false);
-        let options = DescentOptions { step: self.step, l2: self.l2, max_norm: self.max_norm };
+        let options = DescentOptions {
+            step: self.step,
+            automatic: Automatic::Lipschitz(END_SLOPE),
+            l2: self.l2,
+            max_norm: self.max_norm,
+        };
         // w_1 = 0: every score is 0 and the link there is the base rate.
-        let mut descent = Descent::new(sample, &design, options, END_SLOPE);
+        let mut descent = Descent::new(sample, &design, options);
         let mut regression = Regression::new(self.isotonic);
         let mut link = regression.fit(descent.z(), sample)?;
         let mut y_hat: Vec<f64> = vec![link.u(0.0); sample.rows()];

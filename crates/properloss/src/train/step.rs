@@ -9,9 +9,10 @@ pub enum Step {
     Paper,
     /// `eta` given.
     Constant(f64),
-    /// A line search on the loss of the current link: twice the last step, halved until the loss
-    /// falls by `eta |g|^2 / 2`. It starts at `1 / (N X^2)`, which always passes (Lemma 2 of the
-    /// convergence notes), so the search ends. One more product with `X` serves all trials.
+    /// A safe step found from the data. Under a learned link of slopes at most `N` it is
+    /// `1 / (N lambda_max(E[x x']))`, for which the loss of the current link falls (Lemma 2 of the
+    /// convergence notes). Under a fixed link it is a line search: twice the last step, halved
+    /// until the loss falls by `eta |g|^2 / 2`; one more product with `X` serves all trials.
     Auto,
 }
 

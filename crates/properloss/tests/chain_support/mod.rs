@@ -75,25 +75,37 @@ impl Instance {
         self.scores.len()
     }
 
-    /// `g(y)`, straight from the link.
-    pub fn g(&self, y: f64) -> f64 {
-        self.link.as_ref().map_or(y, |link| link.u_inverse(y.clamp(0.0, 1.0)))
+    /// `g(y) - c`, from the knots, without cancellation where the scores have a large offset.
+    pub fn pull(&self, y: f64, c: f64) -> f64 {
+        let Some(link) = &self.link else { return y - c };
+        let (x, u) = (link.knots().x(), link.knots().y());
+        let y = y.clamp(0.0, 1.0);
+        let k = u.partition_point(|&knot| knot <= y).clamp(1, u.len() - 1) - 1;
+        (x[k] - c) + (y - u[k]) / (u[k + 1] - u[k]) * (x[k + 1] - x[k])
     }
 
-    /// Objective differences are compared relative to this: `Σ ω D(y_i, target_i)`, term by term.
+    /// Width of the scores of the link: the unit in which `g - c` is measured. 1 without a link.
+    pub fn unit(&self) -> f64 {
+        self.link.as_ref().map_or(1.0, |link| link.support().1 - link.support().0)
+    }
+
+    /// `Σ ω D(y_i, target_i)`, each term the integral of `g - c` from the target to `y_i`, summed
+    /// over the pieces of the link by the trapezium rule (exact there).
     pub fn cost(&self, y: &[f64]) -> f64 {
-        (0..self.len())
-            .map(|i| {
-                let (w, c) = (self.weights[i], self.targets[i]);
-                w * match &self.link {
-                    None => 0.5 * (y[i] - c).powi(2),
-                    Some(link) => {
-                        let p = y[i].clamp(0.0, 1.0);
-                        (link.conjugate(p) + link.potential(c) - c * p).max(0.0)
-                    }
-                }
-            })
-            .sum()
+        let term = |y: f64, c: f64| {
+            let Some(link) = &self.link else { return 0.5 * (y - c).powi(2) };
+            let (target, y) = (link.u(c), y.clamp(0.0, 1.0));
+            let (a, b) = (target.min(y), target.max(y));
+            let inner = link.knots().y().iter().copied().filter(|&u| u > a && u < b);
+            let mut sum = 0.0;
+            let mut from = a;
+            for to in inner.chain([b]) {
+                sum += 0.5 * (self.pull(from, c) + self.pull(to, c)) * (to - from);
+                from = to;
+            }
+            if y >= target { sum } else { -sum }
+        };
+        (0..self.len()).map(|i| self.weights[i] * term(y[i], self.targets[i])).sum()
     }
 
     /// Largest violation of any constraint.
@@ -125,7 +137,7 @@ impl Instance {
         let mut kappa = 0.0;
         let m = y.len();
         for i in 0..m {
-            kappa += self.weights[i] * (self.g(y[i]) - self.targets[i]);
+            kappa += self.weights[i] * self.pull(y[i], self.targets[i]);
             let (lower, upper) = if i + 1 < m {
                 let dz = self.scores[i + 1] - self.scores[i];
                 let dy = y[i + 1] - y[i];
@@ -227,11 +239,8 @@ pub fn random_link(rng: &mut Rng, a: f64, b: f64) -> PiecewiseLink {
 /// What every solution must satisfy.
 pub fn check(instance: &Instance, solution: &ChainSolution) -> Result<(), String> {
     let y = &solution.values;
-    // Score units: the residual of a link of width 1000 is measured in them.
-    let unit = instance.link.as_ref().map_or(1.0, |link| {
-        let (a, b) = link.support();
-        (b - a).max(1.0)
-    });
+    // The residual of a link over scores of width 1000 is measured in them.
+    let unit = instance.unit().max(1.0);
     let infeasible = instance.infeasibility(y);
     if infeasible > 1e-12 {
         return Err(format!("infeasible by {infeasible:e}"));
