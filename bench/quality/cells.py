@@ -24,7 +24,8 @@ def scores(p, y, truth):
     Where the true probability is known, log-loss and Brier score are expectations over the
     label, and `excess` is the log-loss beyond that of the true probability.
     """
-    p = np.asarray(p, dtype=float)
+    # As scikit-learn's log_loss: a logistic regression gives exact 0 and 1 far out.
+    p = np.clip(np.asarray(p, dtype=float), 1e-15, 1 - 1e-15)
     q = y if truth is None else truth
     parts = -(xlogy(q, p) + xlog1py(1 - q, -p))
     order = np.argsort(p, kind="stable")

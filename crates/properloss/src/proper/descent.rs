@@ -171,7 +171,7 @@ impl Walk {
         self.step = 1.0;
         self.backtracks = 0;
         let expected = -0.5 * self.slope * total;
-        if !(expected > stop.decrease) || self.steps >= stop.max_steps {
+        if expected <= stop.decrease || expected.is_nan() || self.steps >= stop.max_steps {
             self.done = true;
             return;
         }

@@ -79,26 +79,22 @@ impl Hessian {
         let models: Vec<Vec<f64>> = (0..lambda.len())
             .into_par_iter()
             .map(|k| {
-                let (part, inside) = match self.parts.get(k) {
-                    Some(part) => (part.as_slice(), self.weights[k]),
-                    None => (&[][..], 0.0),
-                };
-                let n = (weight - inside).max(f64::MIN_POSITIVE);
-                let mut h: Vec<f64> = match part.is_empty() {
-                    true => all.iter().map(|a| a / n).collect(),
-                    false => all
-                        .iter()
-                        .zip(part)
-                        .map(|(a, p)| (a - p).max_if_diagonal(self.dense) / n)
-                        .collect(),
-                };
+                // Model `k` does not see fold `k`; the last model sees all.
+                let mut h = all.clone();
+                let mut n = weight;
+                if let Some(part) = self.parts.get(k) {
+                    h.iter_mut().zip(part).for_each(|(a, p)| *a -= p);
+                    n -= self.weights[k];
+                }
+                h.iter_mut().for_each(|a| *a /= n.max(f64::MIN_POSITIVE));
                 let at = |j: usize| if self.dense { j * d + j } else { j };
                 let trace: f64 = (0..d).map(|j| h[at(j)]).sum();
                 // The intercept has no penalty: a little keeps the factorisation going where all
                 // probabilities are 0 or 1.
                 let least = 1e-10 * (trace / d as f64 + lambda[k]).max(1e-10);
                 for j in 0..d {
-                    h[at(j)] += if j + 1 < d { lambda[k] + least } else { least };
+                    h[at(j)] =
+                        h[at(j)].max(0.0) + if j + 1 < d { lambda[k] + least } else { least };
                 }
                 if self.dense {
                     cholesky(&mut h, d);
@@ -111,17 +107,6 @@ impl Hessian {
         } else {
             Metric::Diagonal(models)
         }
-    }
-}
-
-/// Differences of sums of squares are not negative but for rounding.
-trait MaxIfDiagonal {
-    fn max_if_diagonal(self, dense: bool) -> f64;
-}
-
-impl MaxIfDiagonal for f64 {
-    fn max_if_diagonal(self, dense: bool) -> f64 {
-        if dense { self } else { self.max(0.0) }
     }
 }
 

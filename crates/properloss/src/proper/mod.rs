@@ -38,6 +38,7 @@ use crate::design::{Design, FittedScaling, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
 use crate::sample::{Matrix, Sample};
+use crate::train::Model;
 use folds::Assignment;
 use link::{Link, Scored};
 use passes::Passes;
@@ -85,16 +86,12 @@ impl Default for ProperLoss {
 /// A fitted classifier `x -> u(w.x + b)` and what cross-validation weighed.
 #[derive(Debug, Clone)]
 pub struct ProperFit {
-    /// Weights on the features as they were given.
-    pub weights: Vec<f64>,
-    /// Added to every score.
-    pub intercept: f64,
-    /// Weights on the standardised features, intercept last.
-    pub scaled_weights: Vec<f64>,
-    /// The standardisation.
-    pub scaling: FittedScaling,
-    /// `u = v o sigma`.
+    /// The classifier on the features as they were given.
+    pub model: Model,
+    /// `u = v o sigma`, the link of the model.
     pub link: Arc<RelativeLink>,
+    /// The standardisation the weights were fitted under.
+    pub scaling: FittedScaling,
     /// Geometric mean of the strengths under the weights of the path.
     pub c: f64,
     /// Largest slope ratio of the averaged link.
@@ -150,15 +147,13 @@ impl ProperLoss {
 
         let total = sample.total_weight();
         let plain = path::held_out_loss(&passes, &path.held_out) / total;
-        let relative = RelativeLink::new(Arc::new(Sigmoid), link.knots()?)?;
+        let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.knots()?)?);
         let (raw, intercept) = design.original_coefficients(&w);
         Ok(ProperFit {
-            weights: raw,
-            intercept,
-            scaled_weights: w,
-            scaling: design.scaling().clone(),
+            model: Model::new(raw, intercept, false, relative.clone())?,
             slope_ratio: relative.slope_ratio(),
-            link: Arc::new(relative),
+            link: relative,
+            scaling: design.scaling().clone(),
             c: path.c,
             refit_share: share,
             path: path.points,
@@ -242,18 +237,11 @@ fn increasing(what: &'static str, values: &[f64]) -> Result<()> {
 }
 
 impl ProperFit {
-    /// `w.x + b` for new rows.
-    pub fn scores(&self, matrix: &Matrix<'_>) -> Result<Vec<f64>> {
-        let design = Design::with_fitted(*matrix, self.scaling.clone(), true)?;
-        let mut z = vec![0.0; matrix.rows()];
-        design.scores(&self.scaled_weights, &mut z);
-        Ok(z)
-    }
-
     /// `P(y = 1 | x)` for new rows, strictly between 0 and 1.
     pub fn probabilities(&self, matrix: &Matrix<'_>) -> Result<Vec<f64>> {
-        let z = self.scores(matrix)?;
-        Ok(z.into_iter().map(|z| inside(self.link.u(z))).collect())
+        let mut p = self.model.probabilities(*matrix)?;
+        p.iter_mut().for_each(|p| *p = inside(*p));
+        Ok(p)
     }
 }
 

@@ -1,6 +1,7 @@
 //! PATH: logistic regression over a grid of strengths, averaged by cross-validated likelihood.
 //!
 //! ```text
+//! C = 0: the intercept alone;   S = -(sum of held-out log-losses) - 1
 //! for g = -2, -1.5, ..., 3:  C = 10^g / d                  (prior: E|w|^2 about 10^g)
 //!     w_k = argmin mean log-loss + |w|^2 / (2 C n_k)       for every fold k, and for all rows
 //!     S_g = -(sum of held-out log-losses) - g^2            stop when S_g < max S - 7
@@ -17,6 +18,8 @@ use super::passes::Passes;
 
 /// A strength this much less likely than the best is not worth a look at the next.
 const GIVE_UP: f64 = 7.0;
+/// What the model without features costs in the score: one nat.
+const NULL_PRICE: f64 = 1.0;
 /// Weights below this are dropped.
 const LEAST_WEIGHT: f64 = 0.01;
 /// A model is done when a step would gain less than this many nats over all rows: far below the
@@ -26,7 +29,8 @@ const STOP: Stop = Stop { decrease: 1e-3, max_steps: 60 };
 /// One strength of the path, as it is shown to the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathPoint {
-    /// Inverse strength `C` of the penalty `|w|^2 / (2 C)` on the summed loss.
+    /// Inverse strength `C` of the penalty `|w|^2 / (2 C)` on the summed loss; 0 is the model of
+    /// the intercept alone.
     pub c: f64,
     /// Mean held-out log-loss.
     pub log_loss: f64,
@@ -54,35 +58,58 @@ pub(super) fn default_grid() -> Vec<f64> {
     (0..=10).map(|k| -2.0 + 0.5 * f64::from(k)).collect()
 }
 
+/// A strength with the models it led to.
+struct Visited {
+    point: PathPoint,
+    w: Vec<Vec<f64>>,
+    held_out: Vec<f64>,
+}
+
 /// Fits the whole path. `columns` is the number of columns that are not constant.
 pub(super) fn fit(passes: &Passes<'_>, grid: &[f64], columns: usize) -> Path {
-    let total = passes.totals[passes.folds.count];
+    let strength = |g: f64| 10f64.powf(g) / columns.max(1) as f64;
     let mut w = intercepts(passes);
-    let mut visited: Vec<(PathPoint, Vec<Vec<f64>>, Vec<f64>)> = Vec::new();
-    let (mut hessian, mut best, mut count, mut last) = (None, f64::NEG_INFINITY, 0, usize::MAX);
+    let mut visited = vec![null_model(passes, &w)];
+    let mut best = visited[0].point.score;
+    let mut hessian: Option<Hessian> = None;
+    let (mut count, mut last) = (0, 0);
+    // A fresh Hessian where the old one costs more passes than it saves.
     let refresh_after = 2.0 + Hessian::cost(passes);
     for &g in grid {
-        let c = 10f64.powf(g) / columns.max(1) as f64;
-        let lambda: Vec<f64> = passes.totals.iter().map(|n| 1.0 / (c * n)).collect();
-        // A fresh Hessian where the old one cost more passes than it saves.
-        if hessian.is_none() || last as f64 > refresh_after {
-            hessian = Some(Hessian::at(passes, &Curve::Logistic, &w[passes.folds.count]));
-        }
-        let Some(metric) = hessian.as_ref().map(|h| h.metric(&lambda)) else { break };
+        let lambda: Vec<f64> = passes.totals.iter().map(|n| 1.0 / (strength(g) * n)).collect();
+        let kept = hessian.take().filter(|_| last as f64 <= refresh_after);
+        let current =
+            kept.unwrap_or_else(|| Hessian::at(passes, &Curve::Logistic, &w[passes.folds.count]));
+        let metric = current.metric(&lambda);
         let reached = descend(passes, &Curve::Logistic, &lambda, &metric, &w, STOP);
+        hessian = Some(current);
         last = reached.passes;
         count += reached.passes;
         w.clone_from(&reached.w);
-        let loss = held_out_loss(passes, &reached.held_out);
-        let score = -loss - g * g;
-        let point = PathPoint { c, log_loss: loss / total, score, weight: 0.0 };
-        visited.push((point, reached.w, reached.held_out));
-        best = score.max(best);
-        if score < best - GIVE_UP {
+        let point = judged(passes, strength(g), &reached.held_out, g * g);
+        best = best.max(point.score);
+        let hopeless = point.score < best - GIVE_UP;
+        visited.push(Visited { point, w: reached.w, held_out: reached.held_out });
+        if hopeless {
             break;
         }
     }
-    average(visited, count)
+    average(visited, strength(grid[0]), count)
+}
+
+/// `C = 0`: every row gets the log-odds of the rows outside its fold.
+fn null_model(passes: &Passes<'_>, w: &[Vec<f64>]) -> Visited {
+    let intercept = passes.design.dimension() - 1;
+    let held_out: Vec<f64> =
+        passes.folds.of_row.iter().map(|&k| w[k as usize][intercept]).collect();
+    let point = judged(passes, 0.0, &held_out, NULL_PRICE);
+    Visited { point, w: w.to_vec(), held_out }
+}
+
+fn judged(passes: &Passes<'_>, c: f64, held_out: &[f64], price: f64) -> PathPoint {
+    let loss = held_out_loss(passes, held_out);
+    let total = passes.totals[passes.folds.count];
+    PathPoint { c, log_loss: loss / total, score: -loss - price, weight: 0.0 }
 }
 
 /// No weights, and the log-odds of the rows each model sees.
@@ -113,27 +140,24 @@ pub(super) fn held_out_loss(passes: &Passes<'_>, z: &[f64]) -> f64 {
         .sum()
 }
 
-/// Weights `softmax(S)`, the least dropped, and the averages under them.
-fn average(visited: Vec<(PathPoint, Vec<Vec<f64>>, Vec<f64>)>, passes: usize) -> Path {
-    let scores: Vec<f64> = visited.iter().map(|(point, _, _)| point.score).collect();
+/// Weights `softmax(S)`, the least dropped, and the averages under them. In the mean strength the
+/// null model counts as `least`.
+fn average(visited: Vec<Visited>, least: f64, passes: usize) -> Path {
+    let scores: Vec<f64> = visited.iter().map(|v| v.point.score).collect();
     let mut weights = softmax(&scores);
-    weights.iter_mut().for_each(|weight| {
-        if *weight < LEAST_WEIGHT {
-            *weight = 0.0;
-        }
-    });
+    weights.iter_mut().filter(|weight| **weight < LEAST_WEIGHT).for_each(|weight| *weight = 0.0);
     let sum: f64 = weights.iter().sum();
     let mut path = Path {
         points: Vec::new(),
-        w: visited[0].1.iter().map(|w| vec![0.0; w.len()]).collect(),
-        held_out: vec![0.0; visited[0].2.len()],
+        w: visited[0].w.iter().map(|w| vec![0.0; w.len()]).collect(),
+        held_out: vec![0.0; visited[0].held_out.len()],
         c: 0.0,
         passes,
     };
-    for ((mut point, w, held_out), weight) in visited.into_iter().zip(weights) {
+    for (Visited { mut point, w, held_out }, weight) in visited.into_iter().zip(weights) {
         point.weight = weight / sum;
         if point.weight > 0.0 {
-            path.c += point.weight * point.c.ln();
+            path.c += point.weight * point.c.max(least).ln();
             path.w.iter_mut().zip(&w).for_each(|(total, w)| add(point.weight, w, total));
             add(point.weight, &held_out, &mut path.held_out);
         }
