@@ -1,5 +1,6 @@
 //! Labels: any two values, or two groups of values, become 0 and 1.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -47,13 +48,14 @@ impl Classes {
 
     /// 0, 1, or `None` for a value of neither class. Numbers compare as numbers: `1` is `1.0`.
     pub fn class_of(&self, value: &str) -> Option<u8> {
-        if self.positive.iter().any(|p| same(p, value)) {
-            Some(1)
-        } else if self.negative.iter().any(|n| same(n, value)) {
-            Some(0)
-        } else {
-            None
-        }
+        let sides = [(1, &self.positive), (0, &self.negative)];
+        let find = |matches: &dyn Fn(&String) -> bool| {
+            sides.iter().find(|(_, values)| values.iter().any(matches)).map(|(class, _)| *class)
+        };
+        find(&|known| known == value).or_else(|| {
+            let value = canonical(value);
+            find(&|known| canonical(known) == value)
+        })
     }
 
     pub(crate) fn all(&self) -> Vec<String> {
@@ -63,7 +65,16 @@ impl Classes {
 
 /// Whether two labels are the same text or the same number.
 fn same(a: &str, b: &str) -> bool {
-    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+    a == b || canonical(a) == canonical(b)
+}
+
+/// One writing for all writings of a number; other texts stay.
+fn canonical(value: &str) -> Cow<'_, str> {
+    match value.parse::<f64>() {
+        // Adding 0 takes the sign from -0.
+        Ok(number) if number.is_finite() => (number + 0.0).to_string().into(),
+        _ => value.into(),
+    }
 }
 
 /// The different values of a label column, met one after the other.
@@ -71,7 +82,7 @@ fn same(a: &str, b: &str) -> bool {
 pub(crate) struct LabelValues {
     /// In order of appearance, with the position of the first.
     values: Vec<(String, Position)>,
-    /// Every writing (`1`, `1.0`) to its value.
+    /// Every writing (`1`, `1.0`), and its canonical form, to its value.
     writings: HashMap<String, usize>,
 }
 
@@ -81,9 +92,9 @@ impl LabelValues {
         if let Some(&number) = self.writings.get(value) {
             return number;
         }
-        let known = self.values.iter().position(|(known, _)| same(known, value));
-        let number = known.unwrap_or(self.values.len());
-        if known.is_none() {
+        let canonical = canonical(value).into_owned();
+        let number = *self.writings.entry(canonical).or_insert(self.values.len());
+        if number == self.values.len() {
             self.values.push((value.to_owned(), position));
         }
         self.writings.insert(value.to_owned(), number);
@@ -103,7 +114,7 @@ impl LabelValues {
 
     /// Whether there are so many values that reading on is pointless.
     pub(crate) fn is_hopeless(&self) -> bool {
-        self.writings.len() > 1000
+        self.values.len() > 1000
     }
 
     /// For each value its class, once the classes are known.

@@ -58,6 +58,9 @@ fn the_label_may_be_any_column_and_any_two_values() {
     assert_eq!(data.labels, [1, 0, 1]);
     assert_eq!(data.classes, ["1", "2"]);
     assert_eq!(data.feature_names, ["a", "b"]);
+    // However a number is written.
+    let data = read_csv("a,y\n1,1.0\n2,0\n3,1\n4,-0.0\n5,1e0\n", &ReadOptions::default()).unwrap();
+    assert_eq!((data.labels, data.classes), (vec![1, 0, 1, 0, 1], ["0".into(), "1.0".into()]));
     // 10 is larger than 9 as a number, smaller as a text.
     let data = read_csv("a,y\n1,10\n2,9\n", &ReadOptions::default()).unwrap();
     assert_eq!(data.classes, ["9", "10"]);

@@ -95,6 +95,9 @@ fn libsvm_mistakes_name_line_and_field() {
         let options = ReadOptions { features, zero_based: true, ..ReadOptions::default() };
         assert!(read(&libsvm("1 1:1\n0 0:1\n"), &options).is_err());
     }
+    // A regression file: a third value at once, however many there are.
+    let many: String = (0..100_000).map(|i| format!("{} 1:1\n", f64::from(i) / 7.0)).collect();
+    assert!(what(&many).starts_with("train.libsvm, line 3: "));
     let error = read(&Source::memory("b.libsvm", *b"1 1:1\n0 \xff\n"), &ReadOptions::default());
     assert_eq!(error.unwrap_err().to_string(), "b.libsvm, line 2: not valid UTF-8 text");
 }

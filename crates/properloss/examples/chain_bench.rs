@@ -3,7 +3,7 @@
 //! Prints one line for each size and case: nanoseconds an element, the ratio to an unstable sort of
 //! `(f64, u32)` in the same run, and the certificate. Arguments: the largest exponent (default 7),
 //! repetitions (default 3), and optionally the ns an element of scikit-learn's isotonic regression
-//! at 1e6. `CLARABEL=1` adds Clarabel at 1e5 (build with the dev-dependencies).
+//! at 1e6. `CLARABEL=1` adds Clarabel at 1e5; `CASES=quadratic` runs the cases of that name only.
 
 use properloss::chain::{
     ChainProblem, ChainSolution, Objective, Resort, ScoreOrder, Workspace, fit_link, isotonic_into,
@@ -47,9 +47,14 @@ fn timed(f: impl FnOnce()) -> f64 {
 struct Table {
     sort: f64,
     m: usize,
+    only: Option<String>,
 }
 
 impl Table {
+    fn wants(&self, case: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| case.contains(only.as_str()))
+    }
+
     fn line(&self, case: &str, ns: f64, solution: Option<&ChainSolution>) {
         let tail = solution.map_or(String::new(), |s| {
             format!(
@@ -89,7 +94,7 @@ fn size(m: usize, reps: usize, sklearn: Option<f64>) {
         keyed.extend(z.iter().zip(0u32..).map(|(&z, i)| (z, i)));
         timed(|| keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0)))
     });
-    let table = Table { sort, m };
+    let table = Table { sort, m, only: std::env::var("CASES").ok() };
     table.line("unstable sort of (f64, u32)", sort, None);
     let sorted: Vec<f64> = keyed.iter().map(|k| k.0).collect();
     let labels: Vec<f64> =
@@ -99,16 +104,67 @@ fn size(m: usize, reps: usize, sklearn: Option<f64>) {
     let mut workspace = Workspace::new();
     let quadratic = ChainProblem::new(&sorted, Objective::Quadratic { targets: &labels })
         .with_slopes(0.01, 1.0);
-    let ns = best(reps, m, || timed(|| drop(black_box(workspace.solve(&quadratic).map(|_| ())))));
-    table.line("quadratic, labels, n .01, N 1", ns, Some(workspace.solution()));
-    if m == 100_000 && std::env::var_os("CLARABEL").is_some() {
-        let peer = clarabel_seconds(&sorted, &labels, 0.01, 1.0) * 1e9 / m as f64;
-        table.line("  Clarabel, same problem", peer, None);
-        println!("{:>9}   Clarabel takes {:.0} times as long", m, peer / ns);
+    if table.wants("quadratic") {
+        let ns = best(reps, m, || timed(|| run(&mut workspace, &quadratic)));
+        table.line("quadratic, labels, n .01, N 1", ns, Some(workspace.solution()));
+        if m == 100_000 && std::env::var_os("CLARABEL").is_some() {
+            let peer = clarabel_seconds(&sorted, &labels, 0.01, 1.0) * 1e9 / m as f64;
+            table.line("  Clarabel, same problem", peer, None);
+            println!("{:>9}   Clarabel takes {:.0} times as long", m, peer / ns);
+        }
     }
+    if table.wants("isotonic") {
+        isotonic_cases(&table, &z, &sorted, &labels, &mut rng, reps, sklearn);
+    }
+    if table.wants("general, smooth, rough, label") {
+        // Two iterations of a trainer: the scores moved a little, the link is the one before.
+        let moved: Vec<f64> = sorted.iter().map(|&z| z + 0.02 * rng.normal()).collect();
+        let mut order = ScoreOrder::new();
+        let _ = order.update(&moved);
+        let old: Vec<f64> = order.order().iter().map(|&r| sorted[r as usize]).collect();
+        let _ = workspace.solve(&quadratic);
+        let rough = fit_link(workspace.solution(), &sorted).and_then(PiecewiseLink::new);
+        let rough = rough.expect("a link from a solution with n > 0");
+        let smooth = smooth_link(m.min(1_000_000));
+        let hard: Vec<f64> = labels.iter().map(|&y| rough.u_inverse(y)).collect();
+        for (case, link, targets) in [
+            ("general, smooth link, warm", &smooth, &old),
+            ("general, learned rough link, warm", &rough, &old),
+            ("general, label targets, learned", &rough, &hard),
+        ] {
+            if !table.wants(case) {
+                continue;
+            }
+            if targets == &hard && m > 1_000_000 {
+                continue;
+            }
+            let objective = Objective::Bregman { link, target_scores: targets };
+            let problem = ChainProblem::new(order.scores(), objective).with_slopes(0.01, 1.0);
+            let ns = best(reps, m, || timed(|| run(&mut workspace, &problem)));
+            table.line(case, ns, Some(workspace.solution()));
+        }
+    }
+    if table.wants("re-sort") {
+        resort(&table, &sorted, reps);
+    }
+}
 
+fn run(workspace: &mut Workspace, problem: &ChainProblem) {
+    black_box(workspace.solve(problem).expect("a feasible problem"));
+}
+
+fn isotonic_cases(
+    table: &Table,
+    z: &[f64],
+    sorted: &[f64],
+    labels: &[f64],
+    rng: &mut Rng,
+    reps: usize,
+    sklearn: Option<f64>,
+) {
+    let m = z.len();
     let mut values = Vec::new();
-    let ns = best(reps, m, || timed(|| drop(isotonic_into(&labels, None, &mut values))));
+    let ns = best(reps, m, || timed(|| drop(isotonic_into(labels, None, &mut values))));
     table.line("isotonic, sorted", ns, None);
     let rows: Vec<f64> = z.iter().map(|&z| f64::from(u8::from(rng.unit() < sigmoid(z)))).collect();
     let mut order = ScoreOrder::new();
@@ -116,7 +172,7 @@ fn size(m: usize, reps: usize, sklearn: Option<f64>) {
     let ns = best(reps, m, || {
         order = ScoreOrder::new();
         timed(|| {
-            let _ = order.update(&z);
+            let _ = order.update(z);
             let _ = order.group_means(None, |r| rows[r], &mut means);
             if order.has_ties() {
                 let _ = order.group_weights(None, &mut weights);
@@ -131,36 +187,10 @@ fn size(m: usize, reps: usize, sklearn: Option<f64>) {
         table.line("  scikit-learn, same problem", peer, None);
         println!("{:>9}   scikit-learn takes {:.1} times as long", m, peer / ns);
     }
-    let iso = ChainProblem::new(&sorted, Objective::Quadratic { targets: &labels });
-    let ns = best(reps, m, || timed(|| drop(black_box(workspace.solve(&iso).map(|_| ())))));
-    table.line("isotonic by the general core", ns, Some(workspace.solution()));
-
-    // Two iterations of a trainer: the scores moved a little, the link is that of the step before.
-    let moved: Vec<f64> = sorted.iter().map(|&z| z + 0.02 * rng.normal()).collect();
-    let mut order = ScoreOrder::new();
-    let _ = order.update(&moved);
-    let old: Vec<f64> = order.order().iter().map(|&r| sorted[r as usize]).collect();
-    let smooth = smooth_link(m.min(1_000_000));
-    general(&table, &mut workspace, "general, smooth link, warm", &order, &old, &smooth, reps);
-    let _ = workspace.solve(&quadratic);
-    let rough = fit_link(workspace.solution(), &sorted).and_then(PiecewiseLink::new);
-    if let Ok(rough) = rough {
-        general(
-            &table,
-            &mut workspace,
-            "general, learned rough link, warm",
-            &order,
-            &old,
-            &rough,
-            reps,
-        );
-        let hard: Vec<f64> = labels.iter().map(|&y| rough.u_inverse(y)).collect();
-        if m <= 1_000_000 {
-            let name = "general, label targets, learned";
-            general(&table, &mut workspace, name, &order, &hard, &rough, reps);
-        }
-    }
-    resort(&table, &sorted, reps);
+    let problem = ChainProblem::new(sorted, Objective::Quadratic { targets: labels });
+    let mut workspace = Workspace::new();
+    let ns = best(reps, m, || timed(|| run(&mut workspace, &problem)));
+    table.line("isotonic by the quadratic core", ns, Some(workspace.solution()));
 }
 
 /// A link of `pieces` pieces through the sigmoid, stretched to reach 0 and 1.
@@ -172,22 +202,6 @@ fn smooth_link(pieces: usize) -> PiecewiseLink {
     (y[0], y[pieces]) = (0.0, 1.0);
     let knots = properloss::piecewise::PiecewiseAffine::new(x, y).expect("increasing");
     PiecewiseLink::new(knots).expect("from 0 to 1")
-}
-
-fn general(
-    table: &Table,
-    workspace: &mut Workspace,
-    case: &str,
-    order: &ScoreOrder,
-    targets: &[f64],
-    link: &PiecewiseLink,
-    reps: usize,
-) {
-    let objective = Objective::Bregman { link, target_scores: targets };
-    let problem = ChainProblem::new(order.scores(), objective).with_slopes(0.01, 1.0);
-    let ns =
-        best(reps, table.m, || timed(|| drop(black_box(workspace.solve(&problem).map(|_| ())))));
-    table.line(case, ns, Some(workspace.solution()));
 }
 
 fn resort(table: &Table, sorted: &[f64], reps: usize) {

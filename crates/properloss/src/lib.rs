@@ -1,4 +1,5 @@
-//! Learn a binary classifier *together with its loss*, among proper losses only.
+// The front page: written in doc/front.tex.md, its formulas rendered as MathML by doc/render.py.
+#![doc = include_str!("../doc/front.md")]
 #![forbid(unsafe_code)]
 
 pub mod bregman;

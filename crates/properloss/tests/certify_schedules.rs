@@ -83,9 +83,12 @@ impl Case {
 /// of losses in their unit 1/N (values of a link are rounded to eps, supports are about 1/N wide).
 fn check_losses(run: &CertifiedFit) {
     let first = run.certificates.first().map_or(0.0, |c| c.loss_before);
-    for c in &run.certificates {
+    for (c, step) in run.certificates.iter().zip(&run.fit.history) {
         let direct = c.loss_before - c.loss_after;
-        let rounding = 1e-13 * (first.max(c.loss_before) + 1.0 / c.slope_max);
+        // On separable data the scores grow without bound, and their rounding with them.
+        let scores = step.score_max.abs().max(step.score_min.abs());
+        let rounding =
+            1e-13 * (first.max(c.loss_before) + 1.0 / c.slope_max) + 64.0 * f64::EPSILON * scores;
         assert!((direct - c.observed).abs() <= rounding, "{direct} {c:?}");
         assert!(!c.violated(), "{c:?}");
         assert!(direct >= c.claimed - rounding, "{direct} {c:?}");
@@ -117,11 +120,12 @@ fn monotone_never_breaks_its_claim() {
         least = least.min(run.least_ratio().unwrap_or(f64::INFINITY));
         iterations += run.certificates.len();
         let link = run.fit.model.link().as_piecewise().unwrap();
-        // N-Lipschitz up to the rounding of u (eps at most, at both ends of a piece).
+        // N-Lipschitz up to the 1e-9 by which `fit_link_with` may stretch the last piece, and up to
+        // the rounding of u.
         let (x, u) = (link.knots().x(), link.knots().y());
         for k in 1..x.len() {
-            let steepest = case.slope_max * (x[k] - x[k - 1]) * (1.0 + 1e-12);
-            assert!(u[k] - u[k - 1] <= steepest + 1e-14, "{} {steepest}", u[k] - u[k - 1]);
+            let steepest = case.slope_max * (x[k] - x[k - 1]) * (1.0 + 2e-9);
+            assert!(u[k] - u[k - 1] <= steepest + 1e-13, "{} {steepest}", u[k] - u[k - 1]);
         }
     }
     println!(

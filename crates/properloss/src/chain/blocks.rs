@@ -89,7 +89,7 @@ struct Balance {
 
 fn balance(
     chain: &Chain,
-    curve: &mut Curve,
+    curve: &mut impl Curve,
     v: &[f64],
     (a, b): (usize, usize),
     theta: f64,
@@ -115,7 +115,7 @@ fn tolerance(noise: f64) -> f64 {
 /// neighbours leave; `links` follows.
 pub(super) fn balance_blocks(
     chain: &Chain,
-    mut curve: Curve,
+    mut curve: impl Curve,
     v: &mut [f64],
     links: &mut [LinkState],
     (a, b): (usize, usize),
@@ -171,10 +171,11 @@ impl LinkState {
 }
 
 /// The root of the block's residual in `[down, up]`: Newton steps inside a bracket, every third
-/// step a bisection, so that it always ends.
+/// step a bisection, in turn of the interval and of its exponents (a link that is infinite at 0
+/// can put the root anywhere between 1e-300 and 1), so that it always ends.
 fn best_shift(
     chain: &Chain,
-    curve: &mut Curve,
+    curve: &mut impl Curve,
     v: &[f64],
     block: (usize, usize),
     down: f64,
@@ -183,18 +184,17 @@ fn best_shift(
     let mut now = balance(chain, curve, v, block, 0.0);
     let (mut low, mut high) = if now.residual > 0.0 { (down, 0.0) } else { (0.0, up) };
     let (mut theta, mut best) = (0.0, (now.residual.abs(), 0.0));
-    for step in 0..80 {
+    for step in 0..400 {
         if now.residual.abs() <= tolerance(now.noise) || high <= low {
             return theta;
         }
         let newton = theta - now.residual / now.slope;
-        let bisect = step % 3 == 2;
-        let next = if bisect && low.is_finite() && high.is_finite() {
-            0.5 * (low + high)
-        } else {
-            newton.clamp(low, high)
+        let next = match step % 6 {
+            2 => 0.5 * (low + high),
+            5 => bit_middle(low, high),
+            _ => newton.clamp(low, high),
         };
-        if next == theta {
+        if next == theta && (next == low || next == high) && step % 6 == 5 {
             break;
         }
         theta = next;
@@ -215,10 +215,17 @@ fn best_shift(
     best.1
 }
 
+/// The float in the middle of the floats between `low` and `high`, which have the same sign.
+fn bit_middle(low: f64, high: f64) -> f64 {
+    let (a, b) = (low.abs().to_bits(), high.abs().to_bits());
+    let middle = f64::from_bits(a.midpoint(b));
+    if low < 0.0 { -middle } else { middle }
+}
+
 /// Whether block `[a, b]` is optimal given that the links at its two ends are free.
 pub(super) fn block_is_optimal(
     chain: &Chain,
-    curve: &mut Curve,
+    curve: &mut impl Curve,
     v: &[f64],
     links: &[LinkState],
     (a, b): (usize, usize),

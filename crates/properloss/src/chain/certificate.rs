@@ -51,7 +51,12 @@ impl Sum {
 }
 
 /// Two passes over the chain.
-pub(super) fn certify(chain: &Chain, curve: Curve, v: &[f64], links: &[LinkState]) -> Certificate {
+pub(super) fn certify(
+    chain: &Chain,
+    curve: impl Curve,
+    v: &[f64],
+    links: &[LinkState],
+) -> Certificate {
     let frame = &chain.frame;
     let last = v.len() - 1;
     let end = |at_low, at_high| match (at_low, at_high) {
@@ -139,7 +144,7 @@ pub(super) fn certify(chain: &Chain, curve: Curve, v: &[f64], links: &[LinkState
 
 /// `ω_i (g(y_i) - c_i)`.
 #[inline]
-fn force(chain: &Chain, curve: &mut Curve, v: &[f64], i: usize) -> f64 {
+fn force(chain: &Chain, curve: &mut impl Curve, v: &[f64], i: usize) -> f64 {
     let (g, _) = curve.eval(v[i] + chain.ramp(i));
     chain.weight(i) * (g - chain.target(i))
 }

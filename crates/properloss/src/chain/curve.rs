@@ -1,21 +1,112 @@
 //! `g = (U*)' = u⁻¹` and its slope along a chain, in centred scores divided by a power of two.
 
 use super::problem::Objective;
-use crate::link::InverseLink;
+use crate::link::{InverseLink, PiecewiseLink};
 
-/// Evaluates `g(y)` and `g'(y)` for slowly changing `y`.
+/// Evaluates `g` for slowly changing `y`. One implementation for each kind of objective, so that
+/// the loops over the chain contain the evaluation itself.
+pub(super) trait Curve: Copy {
+    /// `(g(y), g'(y))`.
+    fn eval(&mut self, y: f64) -> (f64, f64);
+
+    /// Prepares for values near `y`.
+    fn seek(&mut self, _y: f64) {}
+
+    /// `u(z_i)` for nondecreasing `z`.
+    fn values_at(&self, scores: &[f64], write: impl FnMut(usize, f64));
+}
+
+/// `G(y) = y²/2`.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Curve<'a> {
-    /// `G(y) = y²/2`.
-    Identity,
-    /// A piecewise-affine link, knots `(x_k, u_k)`; the cursor is the piece last used.
-    Pieces { x: &'a [f64], u: &'a [f64], units: Units, cursor: usize },
-    /// Any other link.
-    Smooth { link: &'a dyn InverseLink, units: Units },
+pub(super) struct Identity;
+
+impl Curve for Identity {
+    #[inline(always)]
+    fn eval(&mut self, y: f64) -> (f64, f64) {
+        (y, 1.0)
+    }
+
+    fn values_at(&self, scores: &[f64], mut write: impl FnMut(usize, f64)) {
+        scores.iter().enumerate().for_each(|(i, &z)| write(i, z));
+    }
+}
+
+/// A piecewise-affine link with knots `(x_k, u_k)`; the cursor is the piece last used.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pieces<'a> {
+    x: &'a [f64],
+    u: &'a [f64],
+    units: Units,
+    cursor: usize,
+}
+
+impl<'a> Pieces<'a> {
+    pub fn new(link: &'a PiecewiseLink, units: Units) -> Self {
+        Self { x: link.knots().x(), u: link.knots().y(), units, cursor: 0 }
+    }
+}
+
+impl Curve for Pieces<'_> {
+    #[inline(always)]
+    fn eval(&mut self, y: f64) -> (f64, f64) {
+        let mut k = self.cursor;
+        // One length for both, so that one test covers the accesses.
+        let (x, u) = (self.x, &self.u[..self.x.len()]);
+        while k + 2 < x.len() && u[k + 1] <= y {
+            k += 1;
+        }
+        while k > 0 && u[k] > y {
+            k -= 1;
+        }
+        self.cursor = k;
+        let (Some(x), Some(u)) = (x.get(k..k + 2), u.get(k..k + 2)) else { return (0.0, 1.0) };
+        let h = (x[1] - x[0]) / (u[1] - u[0]) * self.units.scale;
+        (self.units.of(x[0]) + (y - u[0]) * h, h)
+    }
+
+    fn seek(&mut self, y: f64) {
+        let u = self.u;
+        self.cursor = u.partition_point(|&knot| knot <= y).clamp(1, u.len() - 1) - 1;
+    }
+
+    /// Merges the scores with the knots.
+    fn values_at(&self, scores: &[f64], mut write: impl FnMut(usize, f64)) {
+        let (x, u) = (self.x, self.u);
+        let last = x.len() - 2;
+        let mut k = x.partition_point(|&knot| knot <= scores[0]).clamp(1, last + 1) - 1;
+        for (i, &z) in scores.iter().enumerate() {
+            while k < last && x[k + 1] <= z {
+                k += 1;
+            }
+            let share = ((z - x[k]) / (x[k + 1] - x[k])).clamp(0.0, 1.0);
+            write(i, u[k] + share * (u[k + 1] - u[k]));
+        }
+    }
+}
+
+/// Any other link.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Smooth<'a> {
+    pub link: &'a dyn InverseLink,
+    pub units: Units,
 }
 
 /// `g'` is kept within these bounds, so that no weight of the quadratic model is 0 or infinite.
 const CURVATURE: (f64, f64) = (1e-30, 1e60);
+
+impl Curve for Smooth<'_> {
+    fn eval(&mut self, y: f64) -> (f64, f64) {
+        // A link with an infinite support is evaluated at the nearest inner value.
+        let y = y.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
+        let score = self.link.u_inverse(y);
+        let h = self.units.scale / self.link.derivative(score);
+        (self.units.of(score), h.clamp(CURVATURE.0, CURVATURE.1))
+    }
+
+    fn values_at(&self, scores: &[f64], mut write: impl FnMut(usize, f64)) {
+        scores.iter().enumerate().for_each(|(i, &z)| write(i, self.link.u(z)));
+    }
+}
 
 /// Scores are shifted by `origin`, the middle of the link, and multiplied by `scale`, the power of
 /// two that brings the largest into `[1/2, 1)`: nothing cancels against a large offset, and
@@ -33,11 +124,11 @@ impl Units {
     }
 }
 
-impl<'a> Curve<'a> {
-    /// The curve of an objective, and the units of its scores.
-    pub fn new(objective: &Objective<'a>) -> (Self, Units) {
+impl Units {
+    /// The units of an objective.
+    pub fn new(objective: &Objective) -> Self {
         let Objective::Bregman { link, target_scores } = *objective else {
-            return (Curve::Identity, Units { origin: 0.0, scale: 1.0 });
+            return Units { origin: 0.0, scale: 1.0 };
         };
         let middle = link.u_inverse(0.5);
         let origin = if middle.is_finite() { middle } else { 0.0 };
@@ -51,72 +142,7 @@ impl<'a> Curve<'a> {
         for &c in target_scores {
             largest = largest.max((c - origin).abs());
         }
-        let units = Units { origin, scale: power_of_two_inverse(largest) };
-        let curve = match link.as_piecewise() {
-            Some(pieces) => {
-                let knots = pieces.knots();
-                Curve::Pieces { x: knots.x(), u: knots.y(), units, cursor: 0 }
-            }
-            None => Curve::Smooth { link, units },
-        };
-        (curve, units)
-    }
-
-    /// `(g(y), g'(y))`.
-    #[inline]
-    pub fn eval(&mut self, y: f64) -> (f64, f64) {
-        match self {
-            Curve::Identity => (y, 1.0),
-            Curve::Pieces { x, u, units, cursor } => {
-                let last = x.len() - 2;
-                let mut k = *cursor;
-                while k < last && u[k + 1] <= y {
-                    k += 1;
-                }
-                while k > 0 && u[k] > y {
-                    k -= 1;
-                }
-                *cursor = k;
-                let h = (x[k + 1] - x[k]) / (u[k + 1] - u[k]);
-                let g = units.of(x[k]) + (y - u[k]) * (h * units.scale);
-                (g, h * units.scale)
-            }
-            Curve::Smooth { link, units } => {
-                // A link with an infinite support is evaluated at the nearest inner value.
-                let y = y.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);
-                let score = link.u_inverse(y);
-                let h = 1.0 / link.derivative(score);
-                (units.of(score), (h * units.scale).clamp(CURVATURE.0, CURVATURE.1))
-            }
-        }
-    }
-
-    /// Puts the cursor where `y` is, in O(log K).
-    pub fn seek(&mut self, y: f64) {
-        if let Curve::Pieces { u, cursor, .. } = self {
-            *cursor = u.partition_point(|&knot| knot <= y).clamp(1, u.len() - 1) - 1;
-        }
-    }
-
-    /// `u(z_i)` for nondecreasing `z`, by merging the scores with the knots.
-    pub fn values_at(&self, scores: &[f64], mut write: impl FnMut(usize, f64)) {
-        match *self {
-            Curve::Identity => scores.iter().enumerate().for_each(|(i, &z)| write(i, z)),
-            Curve::Smooth { link, .. } => {
-                scores.iter().enumerate().for_each(|(i, &z)| write(i, link.u(z)));
-            }
-            Curve::Pieces { x, u, .. } => {
-                let last = x.len() - 2;
-                let mut k = x.partition_point(|&knot| knot <= scores[0]).clamp(1, last + 1) - 1;
-                for (i, &z) in scores.iter().enumerate() {
-                    while k < last && x[k + 1] <= z {
-                        k += 1;
-                    }
-                    let share = ((z - x[k]) / (x[k + 1] - x[k])).clamp(0.0, 1.0);
-                    write(i, u[k] + share * (u[k + 1] - u[k]));
-                }
-            }
-        }
+        Units { origin, scale: power_of_two_inverse(largest) }
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct GeneralWork {
 /// Minimises from the feasible start `v`; `v` and `links` are written.
 pub(super) fn minimise(
     chain: &Chain,
-    curve: Curve,
+    curve: impl Curve,
     stores: &mut Stores,
     trial: &mut Trial,
     v: &mut [f64],
@@ -80,7 +80,7 @@ pub(super) fn minimise(
 /// on each side; windows that touch become one.
 fn find_violations(
     chain: &Chain,
-    mut curve: Curve,
+    mut curve: impl Curve,
     v: &[f64],
     links: &[LinkState],
     range: (usize, usize),
@@ -107,16 +107,16 @@ fn find_violations(
 }
 
 /// One Newton pass on a window.
-struct Pass<'c, 'a> {
+struct Pass<'c, 'a, C> {
     chain: &'c Chain<'a>,
-    curve: Curve<'a>,
+    curve: C,
     stores: &'c mut Stores,
     trial: &'c mut Trial,
     v: &'c mut [f64],
     links: &'c mut [LinkState],
 }
 
-impl Pass<'_, '_> {
+impl<C: Curve> Pass<'_, '_, C> {
     fn newton(&mut self, (a, b): (usize, usize), trusted: &mut usize) -> CoreWork {
         let chain = self.chain;
         let frame = self.frame((a, b));
@@ -246,7 +246,12 @@ impl Pass<'_, '_> {
 
 /// A feasible start near `u(z)`: the slopes of the old link brought into the bounds, then the two
 /// ends into their boxes (`min` with a constant and `max` with the steepest ramp keep the slopes).
-pub(super) fn warm_start(chain: &Chain, curve: &Curve, v: &mut [f64], links: &mut [LinkState]) {
+pub(super) fn warm_start(
+    chain: &Chain,
+    curve: &impl Curve,
+    v: &mut [f64],
+    links: &mut [LinkState],
+) {
     let Frame { lo, hi, wall, last_min } = chain.frame;
     curve.values_at(chain.scores, |i, u| v[i] = u - chain.ramp(i));
     v[0] = v[0].clamp(lo, hi.min(wall));

@@ -30,11 +30,7 @@ pub(super) struct Probe {
 }
 
 /// The knots on the two sides of the root. One control flow (`quadratic.rs`) runs on two stores:
-/// stacks of blocks (`stacks.rs`, fast) and a balanced tree (`tree.rs`, O(log m) a step).
-///
-/// *Mirror.* The right side is kept in the coordinate `x' = D - x`, with `ds' = -ds`, where `D` is
-/// the sum of the shifts so far. So the shift of the whole right side costs nothing, a knot crosses
-/// the root by `x -> D - x` in either direction, and one routine walks both sides.
+/// a gap buffer with blocks (`stacks.rs`, fast) and a balanced tree (`tree.rs`, O(log m) a step).
 pub(super) trait KnotStore {
     /// Empties both sides.
     fn reset(&mut self);
@@ -95,11 +91,12 @@ impl Landing {
         }
     }
 
-    /// Back from the mirror; the bound is met exactly.
-    pub fn right_head(self, shift: f64, bound: f64) -> Head {
+    /// A walk to the right is made with the values negated; `p` is where it landed, and a bound is
+    /// met exactly.
+    pub fn right_head(self, p: f64, bound: f64) -> Head {
         let at_bound = self.f_far == f64::NEG_INFINITY;
         Head {
-            p: if at_bound { bound } else { (shift - self.x).min(bound) },
+            p: if at_bound { bound } else { p.min(bound) },
             f_left: -self.f_near,
             s_left: self.s_near,
             f_right: -self.f_far,

@@ -1,69 +1,90 @@
-//! Knots on two stacks of blocks: the fast store.
+//! Knots in a gap buffer and, farther from the root, in blocks: the fast store.
 //!
-//! Next to the root the knots lie one by one (`near`, at most `2B`); farther away they are sealed
-//! in blocks of at most `B` with their sums, so that a long walk crosses a block in O(1) without
-//! touching its knots: a block changes side by flipping its coordinate, `x -> D - x`.
+//! The knots next to the root lie in one window in increasing order, with a gap where the root is;
+//! a short walk closes the gap on one side and opens it on the other by copying. Farther away they
+//! are sealed in blocks with their sums, so that a long walk crosses a block in O(1) without
+//! touching its knots. The right side is stored as `x - D`, `D` the sum of the shifts.
 
 use super::knots::{Head, Knot, KnotStore, Landing, Probe};
 
-/// Knots in a block. 16 and 32 measured alike; 8 and 64 are slower.
-const B: usize = 16;
+/// Knots in a block.
+const B: usize = 32;
+/// Knots of one side in the window before the outermost `B` are sealed.
+const SIDE: usize = 96;
+/// Size of the window.
+const WINDOW: usize = 2 * SIDE;
 
-/// Blocks crossed a step beyond which the tree takes over. Noisy labels need 5 at m = 1e6 and
-/// about 12 at 1e7.
-const BUDGET: u64 = 24;
+/// Blocks crossed a step beyond which the tree takes over. Noisy labels need less than 1 at
+/// m = 1e6.
+const BUDGET: u64 = 12;
 
-/// A sealed run of knots in its own coordinate `s`, increasing; the side's coordinate is
-/// `x = offset + s`, or `offset - s` (and `ds` negated) if `flipped`.
+/// A sealed run of knots in increasing order, at `offset + x`.
 #[derive(Debug, Clone)]
 struct Block {
     len: usize,
-    flipped: bool,
     offset: f64,
     first: f64,
     last: f64,
     /// `Σ ds`, `Σ dj`.
     slope: f64,
     jump: f64,
-    /// `Σ ds (s - first)` and `Σ ds (last - s)`.
-    moment_first: f64,
-    moment_last: f64,
-    knots: [Knot; B],
+    /// `Σ ds (x - first)` and `Σ ds (x - last)`.
+    bend_first: f64,
+    bend_last: f64,
+    x: [f64; B],
+    ds: [f64; B],
+    dj: [f64; B],
 }
+
+const EMPTY_BLOCK: Block = Block {
+    len: 0,
+    offset: 0.0,
+    first: 0.0,
+    last: 0.0,
+    slope: 0.0,
+    jump: 0.0,
+    bend_first: 0.0,
+    bend_last: 0.0,
+    x: [0.0; B],
+    ds: [0.0; B],
+    dj: [0.0; B],
+};
 
 impl Block {
-    /// Smallest abscissa in the side's coordinate.
-    fn low(&self) -> f64 {
-        if self.flipped { self.offset - self.last } else { self.offset + self.first }
-    }
-
-    /// The probe just left of the block, coming from its right.
-    fn cross(&self, at: Probe) -> Probe {
-        let low = self.low();
-        let (slope, moment) = if self.flipped {
-            (-self.slope, -self.moment_last)
-        } else {
-            (self.slope, self.moment_first)
-        };
-        let value = at.value - at.slope * (at.x - low) + moment - self.jump;
-        Probe { x: low, value, slope: at.slope - slope }
+    /// The probe beyond the block. Values are those of a walk to the left; a walk to the right has
+    /// them negated, `sign = -1`.
+    #[inline]
+    fn cross<const RIGHT: bool>(&self, at: Probe) -> Probe {
+        let sign = sign::<RIGHT>();
+        let (end, bend) =
+            if RIGHT { (self.last, self.bend_last) } else { (self.first, self.bend_first) };
+        let x = self.offset + end;
+        let value = at.value - at.slope * (sign * (at.x - x)) + (bend - self.jump);
+        Probe { x, value, slope: at.slope - sign * self.slope }
     }
 }
 
-const EMPTY_KNOT: Knot = Knot { x: 0.0, ds: 0.0, dj: 0.0 };
+#[inline]
+fn sign<const RIGHT: bool>() -> f64 {
+    if RIGHT { -1.0 } else { 1.0 }
+}
 
-/// One side; the knot nearest to the root is the last of `near`.
-#[derive(Debug, Default)]
-struct Side {
-    near: Vec<Knot>,
-    far: Vec<u32>,
+/// The window: the left side in `..left`, the right side in `right..`.
+#[derive(Debug)]
+struct Window {
+    x: [f64; WINDOW],
+    ds: [f64; WINDOW],
+    dj: [f64; WINDOW],
+    left: usize,
+    right: usize,
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Stacks {
-    left: Side,
-    right: Side,
+    near: Box<Window>,
+    /// Blocks of the two sides, the nearest last.
+    far: [Vec<u32>; 2],
     pool: Vec<Block>,
     free: Vec<u32>,
     /// `D`: the sum of the shifts since the last rebase.
@@ -72,192 +93,313 @@ pub(super) struct Stacks {
     blocks_moved: u64,
 }
 
+impl Default for Stacks {
+    fn default() -> Self {
+        let near = Window {
+            x: [0.0; WINDOW],
+            ds: [0.0; WINDOW],
+            dj: [0.0; WINDOW],
+            left: 0,
+            right: WINDOW,
+        };
+        Self {
+            near: Box::new(near),
+            far: [Vec::new(), Vec::new()],
+            pool: Vec::new(),
+            free: Vec::new(),
+            shift: 0.0,
+            knots_moved: 0,
+            blocks_moved: 0,
+        }
+    }
+}
+
+impl Window {
+    fn len<const RIGHT: bool>(&self) -> usize {
+        if RIGHT { WINDOW - self.right } else { self.left }
+    }
+
+    /// Where the outermost `count` knots of a side are.
+    fn outer<const RIGHT: bool>(count: usize) -> std::ops::Range<usize> {
+        if RIGHT { WINDOW - count..WINDOW } else { 0..count }
+    }
+
+    /// Removes the outermost `count` knots of a side.
+    fn drop_outer<const RIGHT: bool>(&mut self, count: usize) {
+        let Self { x, ds, dj, left, right } = self;
+        for array in [x, ds, dj] {
+            if RIGHT {
+                array.copy_within(*right..WINDOW - count, *right + count);
+            } else {
+                array.copy_within(count..*left, 0);
+            }
+        }
+        if RIGHT {
+            *right += count;
+        } else {
+            *left -= count;
+        }
+    }
+
+    /// Moves the `count` knots of a side nearest to the root across it.
+    #[inline]
+    fn transfer<const RIGHT: bool>(&mut self, count: usize, shift: f64) {
+        let Self { x, ds, dj, left, right } = self;
+        let (from, to, by) =
+            if RIGHT { (*right, *left, shift) } else { (*left - count, *right - count, -shift) };
+        for array in [&mut *x, ds, dj] {
+            array.copy_within(from..from + count, to);
+        }
+        x[to..to + count].iter_mut().for_each(|x| *x += by);
+        if RIGHT {
+            *right += count;
+            *left += count;
+        } else {
+            *left -= count;
+            *right -= count;
+        }
+    }
+
+    fn knot(&self, i: usize) -> Knot {
+        Knot { x: self.x[i], ds: self.ds[i], dj: self.dj[i] }
+    }
+}
+
+/// How far a walk through the window came.
+enum Scan {
+    /// It passed this many knots and landed; the knot it stands on goes away if `consumed`.
+    Landed { passed: usize, landing: Landing, consumed: bool },
+    /// It passed them all.
+    Passed(Probe),
+}
+
 impl Stacks {
-    fn side(&mut self, right: bool) -> &mut Side {
-        if right { &mut self.right } else { &mut self.left }
-    }
-
-    /// Seals the `count <= B` knots of `near` farthest from the root.
-    fn seal(&mut self, right: bool, count: usize) {
-        let Self { left, right: right_side, pool, free, .. } = self;
-        let side = if right { right_side } else { left };
-        let id = match free.pop() {
-            Some(id) => id,
-            None => {
-                pool.push(Block {
-                    len: 0,
-                    flipped: false,
-                    offset: 0.0,
-                    first: 0.0,
-                    last: 0.0,
-                    slope: 0.0,
-                    jump: 0.0,
-                    moment_first: 0.0,
-                    moment_last: 0.0,
-                    knots: [EMPTY_KNOT; B],
-                });
-                (pool.len() - 1) as u32
-            }
-        };
-        let block = &mut pool[id as usize];
-        let knots = &side.near[..count];
-        block.knots[..count].copy_from_slice(knots);
-        (block.len, block.flipped, block.offset) = (count, false, 0.0);
-        (block.first, block.last) = (knots[0].x, knots[count - 1].x);
+    /// Seals the outermost `count <= B` knots of a side.
+    fn seal<const RIGHT: bool>(&mut self, count: usize) {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.pool.push(EMPTY_BLOCK);
+            (self.pool.len() - 1) as u32
+        });
+        let block = &mut self.pool[id as usize];
+        let outer = Window::outer::<RIGHT>(count);
+        let near = &mut *self.near;
+        block.x[..count].copy_from_slice(&near.x[outer.clone()]);
+        block.ds[..count].copy_from_slice(&near.ds[outer.clone()]);
+        block.dj[..count].copy_from_slice(&near.dj[outer]);
+        (block.len, block.offset) = (count, 0.0);
+        let (first, last) = (block.x[0], block.x[count - 1]);
         let (mut slope, mut jump, mut low, mut high) = (0.0, 0.0, 0.0, 0.0);
-        for k in knots {
-            slope += k.ds;
-            jump += k.dj;
-            low += k.ds * (k.x - block.first);
-            high += k.ds * (block.last - k.x);
+        for i in 0..count {
+            let (x, ds) = (block.x[i], block.ds[i]);
+            slope += ds;
+            jump += block.dj[i];
+            low += ds * (x - first);
+            high += ds * (x - last);
         }
-        (block.slope, block.jump, block.moment_first, block.moment_last) = (slope, jump, low, high);
-        side.far.push(id);
-        let rest = side.near.len() - count;
-        side.near.copy_within(count.., 0);
-        side.near.truncate(rest);
+        (block.first, block.last, block.slope, block.jump) = (first, last, slope, jump);
+        (block.bend_first, block.bend_last) = (low, high);
+        self.far[usize::from(RIGHT)].push(id);
+        near.drop_outer::<RIGHT>(count);
     }
 
-    /// Seals every knot of `near`, so that a block may lie next to the root.
-    fn seal_all(&mut self, right: bool) {
+    /// Seals outer knots until the side has room for `more`.
+    fn make_room<const RIGHT: bool>(&mut self, more: usize) {
+        while self.near.len::<RIGHT>() + more > SIDE {
+            let count = self.near.len::<RIGHT>().min(B);
+            self.seal::<RIGHT>(count);
+        }
+    }
+
+    /// Seals a whole side, so that a block may lie next to the root.
+    fn seal_all<const RIGHT: bool>(&mut self) {
         loop {
-            match self.side(right).near.len() {
+            match self.near.len::<RIGHT>() {
                 0 => return,
-                n if n <= B => self.seal(right, n),
-                n => self.seal(right, n / 2),
+                n if n <= B => self.seal::<RIGHT>(n),
+                n if n < 2 * B => self.seal::<RIGHT>(n / 2),
+                _ => self.seal::<RIGHT>(B),
             }
         }
     }
 
-    /// Puts the knots of the block on top of `far` back into the empty `near`.
-    fn open(&mut self, right: bool) {
-        let Self { left, right: right_side, pool, free, .. } = self;
-        let side = if right { right_side } else { left };
-        let Some(id) = side.far.pop() else { return };
-        let block = &pool[id as usize];
-        let knots = &block.knots[..block.len];
-        if block.flipped {
-            let flip = |k: &Knot| Knot { x: block.offset - k.x, ds: -k.ds, dj: k.dj };
-            side.near.extend(knots.iter().rev().map(flip));
+    /// Puts the knots of the nearest block of a side back into its empty part of the window.
+    fn open<const RIGHT: bool>(&mut self) {
+        let Some(id) = self.far[usize::from(RIGHT)].pop() else { return };
+        let (block, near) = (&self.pool[id as usize], &mut *self.near);
+        let n = block.len;
+        if RIGHT {
+            near.right = WINDOW - n;
         } else {
-            side.near.extend(knots.iter().map(|k| Knot { x: block.offset + k.x, ..*k }));
+            near.left = n;
         }
-        free.push(id);
+        let place = Window::outer::<RIGHT>(n);
+        near.ds[place.clone()].copy_from_slice(&block.ds[..n]);
+        near.dj[place.clone()].copy_from_slice(&block.dj[..n]);
+        for (x, from) in near.x[place].iter_mut().zip(&block.x[..n]) {
+            *x = block.offset + from;
+        }
+        self.free.push(id);
     }
 
-    /// Moves the knots `near[from..]` across the root.
-    fn transfer(&mut self, right: bool, from: usize) {
-        let shift = self.shift;
-        let (source, target) = if right {
-            (&mut self.right, &mut self.left)
-        } else {
-            (&mut self.left, &mut self.right)
-        };
-        let moved = &source.near[from..];
-        self.knots_moved += moved.len() as u64;
-        let flip = |k: &Knot| Knot { x: shift - k.x, ds: -k.ds, dj: k.dj };
-        target.near.extend(moved.iter().rev().map(flip));
-        source.near.truncate(from);
-        while self.side(!right).near.len() >= 2 * B {
-            self.seal(!right, B);
+    /// Walks through the window from `at` (value > 0 in the direction of the walk).
+    #[inline]
+    fn scan<const RIGHT: bool>(&self, mut at: Probe, bound: f64) -> Scan {
+        let near = &*self.near;
+        let sign = sign::<RIGHT>();
+        let total = near.len::<RIGHT>();
+        // The nearest knot is number 0.
+        let beyond = |x: f64| if RIGHT { x >= bound } else { x <= bound };
+        let mut passed = 0;
+        // f' is monotone: its value beyond the last knot of a group decides over the group.
+        while passed + GROUP <= total {
+            let start = if RIGHT { near.right + passed } else { near.left - passed - GROUP };
+            let group = start..start + GROUP;
+            let (xs, dss, djs) = (&near.x[group.clone()], &near.ds[group.clone()], &near.dj[group]);
+            let x = if RIGHT { xs[GROUP - 1] } else { xs[0] };
+            if beyond(x) {
+                break;
+            }
+            let (mut bend, mut slope) = ([0.0; 2], [0.0; 2]);
+            for j in 0..GROUP {
+                bend[j % 2] += dss[j] * (xs[j] - x) - djs[j];
+                slope[j % 2] += dss[j];
+            }
+            let value = at.value - at.slope * (sign * (at.x - x)) + (bend[0] + bend[1]);
+            if value <= 0.0 {
+                break;
+            }
+            at = Probe { x, value, slope: at.slope - sign * (slope[0] + slope[1]) };
+            passed += GROUP;
         }
+        while passed < total {
+            let i = if RIGHT { near.right + passed } else { near.left - passed - 1 };
+            let knot = near.knot(i);
+            if beyond(knot.x) {
+                let landing = at_bound::<RIGHT>(at, bound);
+                return Scan::Landed { passed, landing, consumed: false };
+            }
+            let before = at.value - at.slope * (sign * (at.x - knot.x));
+            if before <= 0.0 {
+                let landing = inside::<RIGHT>(at, knot.x);
+                return Scan::Landed { passed, landing, consumed: false };
+            }
+            let after = before - knot.dj;
+            let slope = at.slope - sign * knot.ds;
+            if after <= 0.0 {
+                let (f_near, s_near) = (before, at.slope);
+                let landing = Landing { x: knot.x, f_far: after, s_far: slope, f_near, s_near };
+                return Scan::Landed { passed, landing, consumed: true };
+            }
+            at = Probe { x: knot.x, value: after, slope };
+            passed += 1;
+        }
+        Scan::Passed(at)
     }
 
-    /// Walks from `at` (value > 0) towards smaller `x` on one side.
-    fn walk(&mut self, right: bool, mut at: Probe, bound: f64) -> Landing {
+    fn walk<const RIGHT: bool>(&mut self, at: Probe, bound: f64) -> Landing {
+        let mut at = at;
         loop {
-            let near = &self.side(right).near;
-            let mut i = near.len();
-            // f' is monotone: its value beyond the fourth knot decides over all four.
-            while i >= 4 {
-                let k = &near[i - 4..i];
-                let x = k[0].x;
-                if x <= bound {
-                    break;
-                }
-                let bend = k[3].ds * (k[3].x - x) + k[2].ds * (k[2].x - x) + k[1].ds * (k[1].x - x);
-                let jump = (k[0].dj + k[1].dj) + (k[2].dj + k[3].dj);
-                let value = at.value - at.slope * (at.x - x) + (bend - jump);
-                if value <= 0.0 {
-                    break;
-                }
-                let slope = at.slope - ((k[0].ds + k[1].ds) + (k[2].ds + k[3].ds));
-                at = Probe { x, value, slope };
-                i -= 4;
-            }
-            while i > 0 {
-                let k = near[i - 1];
-                if k.x <= bound {
-                    let landing = Landing::at_bound(at, bound);
-                    self.transfer(right, i);
+            match self.scan::<RIGHT>(at, bound) {
+                Scan::Landed { passed, landing, consumed } => {
+                    self.pass::<RIGHT>(passed);
+                    if consumed && RIGHT {
+                        self.near.right += 1;
+                    } else if consumed {
+                        self.near.left -= 1;
+                    }
                     return landing;
                 }
-                let before = at.value - at.slope * (at.x - k.x);
-                if before <= 0.0 {
-                    self.transfer(right, i);
-                    return Landing::inside(at, k.x);
+                Scan::Passed(end) => {
+                    self.pass::<RIGHT>(self.near.len::<RIGHT>());
+                    at = end;
                 }
-                let after = before - k.dj;
-                let slope = at.slope - k.ds;
-                if after <= 0.0 {
-                    let (f_near, s_near) = (before, at.slope);
-                    self.transfer(right, i);
-                    self.side(right).near.pop();
-                    return Landing { x: k.x, f_far: after, s_far: slope, f_near, s_near };
-                }
-                at = Probe { x: k.x, value: after, slope };
-                i -= 1;
             }
-            self.transfer(right, 0);
-            let Some(&id) = self.side(right).far.last() else {
-                return Landing::at_bound(at, bound);
+            let Some(&id) = self.far[usize::from(RIGHT)].last() else {
+                return at_bound::<RIGHT>(at, bound);
             };
             let block = &self.pool[id as usize];
-            let beyond = block.cross(at);
+            let end = block.cross::<RIGHT>(at);
+            let inside = if RIGHT { end.x < bound } else { end.x > bound };
             // Small blocks are opened instead, which keeps the others at least half full.
-            if beyond.value > 0.0 && beyond.x > bound && block.len >= B / 2 {
-                self.seal_all(!right);
-                let block = &mut self.pool[id as usize];
-                block.offset = self.shift - block.offset;
-                block.flipped = !block.flipped;
-                self.side(right).far.pop();
-                self.side(!right).far.push(id);
+            if end.value > 0.0 && inside && block.len >= B / 2 {
+                if RIGHT {
+                    self.seal_all::<false>();
+                } else {
+                    self.seal_all::<true>();
+                }
+                self.pool[id as usize].offset += if RIGHT { self.shift } else { -self.shift };
+                self.far[usize::from(RIGHT)].pop();
+                self.far[usize::from(!RIGHT)].push(id);
                 self.blocks_moved += 1;
-                at = beyond;
+                at = end;
             } else {
-                self.open(right);
+                self.open::<RIGHT>();
             }
         }
     }
 
-    /// Sets `D` to 0 and drops what lies at or beyond `wall`.
+    /// Moves the nearest `count` knots across the root.
+    #[inline]
+    fn pass<const RIGHT: bool>(&mut self, count: usize) {
+        if RIGHT {
+            self.make_room::<false>(count);
+        } else {
+            self.make_room::<true>(count);
+        }
+        self.near.transfer::<RIGHT>(count, self.shift);
+        self.knots_moved += count as u64;
+    }
+
+    /// Sets `D` to 0 and drops the blocks at or beyond `wall`.
     fn rebase(&mut self, wall: f64) {
         let shift = self.shift;
-        let Self { right, pool, free, .. } = self;
-        // Largest x is smallest x' = D - x: the bottom of the stack.
+        let Self { near, far, pool, free, .. } = self;
+        let right = &mut far[1];
         let beyond = |id: &u32| {
             let block = &pool[*id as usize];
-            let high = block.low() + (block.last - block.first);
-            shift - high >= wall
+            block.offset + block.first + shift >= wall
         };
-        let dropped = right.far.iter().take_while(|id| beyond(id)).count();
-        free.extend(right.far.drain(..dropped));
-        for &id in &right.far {
-            pool[id as usize].offset -= shift;
+        let dropped = right.iter().take_while(|id| beyond(id)).count();
+        free.extend(right.drain(..dropped));
+        for &id in right.iter() {
+            pool[id as usize].offset += shift;
         }
-        for knot in &mut right.near {
-            knot.x -= shift;
-        }
+        let start = near.right;
+        near.x[start..].iter_mut().for_each(|x| *x += shift);
         self.shift = 0.0;
     }
 }
 
+/// Knots tested at once.
+const GROUP: usize = 8;
+
+/// A root between `at` and the knot at `end`.
+#[inline]
+fn inside<const RIGHT: bool>(at: Probe, end: f64) -> Landing {
+    if RIGHT {
+        let x = (at.x + at.value / at.slope).min(end).max(at.x.min(end));
+        Landing { x, f_far: 0.0, s_far: at.slope, f_near: 0.0, s_near: at.slope }
+    } else {
+        Landing::inside(at, end)
+    }
+}
+
+/// The end of the domain, or a root before it.
+#[inline]
+fn at_bound<const RIGHT: bool>(at: Probe, bound: f64) -> Landing {
+    let distance = sign::<RIGHT>() * (at.x - bound);
+    let value = at.value - at.slope * distance.max(0.0);
+    if value <= 0.0 {
+        return inside::<RIGHT>(at, bound);
+    }
+    let f_far = f64::NEG_INFINITY;
+    Landing { x: bound, f_far, s_far: 0.0, f_near: value, s_near: at.slope }
+}
+
 impl KnotStore for Stacks {
     fn reset(&mut self) {
-        for side in [&mut self.left, &mut self.right] {
-            side.near.clear();
-            side.far.clear();
-        }
+        (self.near.left, self.near.right) = (0, WINDOW);
+        self.far.iter_mut().for_each(Vec::clear);
         self.pool.clear();
         self.free.clear();
         (self.shift, self.knots_moved, self.blocks_moved) = (0.0, 0, 0);
@@ -265,18 +407,24 @@ impl KnotStore for Stacks {
 
     #[inline]
     fn push_left(&mut self, knot: Knot) {
-        self.left.near.push(knot);
-        if self.left.near.len() >= 2 * B {
-            self.seal(false, B);
+        if self.near.left >= SIDE {
+            self.seal::<false>(B);
         }
+        let near = &mut *self.near;
+        let i = near.left;
+        (near.x[i], near.ds[i], near.dj[i]) = (knot.x, knot.ds, knot.dj);
+        near.left = i + 1;
     }
 
     #[inline]
     fn push_right(&mut self, knot: Knot) {
-        self.right.near.push(Knot { x: self.shift - knot.x, ds: -knot.ds, dj: knot.dj });
-        if self.right.near.len() >= 2 * B {
-            self.seal(true, B);
+        if WINDOW - self.near.right >= SIDE {
+            self.seal::<true>(B);
         }
+        let near = &mut *self.near;
+        let i = near.right - 1;
+        (near.x[i], near.ds[i], near.dj[i]) = (knot.x - self.shift, knot.ds, knot.dj);
+        near.right = i;
     }
 
     #[inline]
@@ -288,21 +436,23 @@ impl KnotStore for Stacks {
     }
 
     fn clear_right(&mut self) {
-        self.right.near.clear();
-        self.free.append(&mut self.right.far);
+        self.near.right = WINDOW;
+        let [_, right] = &mut self.far;
+        self.free.append(right);
         self.shift = 0.0;
     }
 
     #[inline]
     fn walk_left(&mut self, from: Probe, bound: f64) -> Head {
-        self.walk(false, from, bound).left_head()
+        self.walk::<false>(from, bound).left_head()
     }
 
     #[inline]
     fn walk_right(&mut self, from: Probe, bound: f64) -> Head {
         let shift = self.shift;
-        let mirrored = Probe { x: shift - from.x, value: -from.value, slope: from.slope };
-        self.walk(true, mirrored, shift - bound).right_head(shift, bound)
+        let from = Probe { x: from.x - shift, value: -from.value, slope: from.slope };
+        let landing = self.walk::<true>(from, bound - shift);
+        landing.right_head(landing.x + shift, bound)
     }
 
     fn moves(&self) -> u64 {

@@ -1,7 +1,9 @@
 //! Knots in a balanced tree: the fallback, O(log m) a step whatever the data.
 //!
 //! A treap with fixed pseudo-random priorities. Every subtree carries the sums a walk needs to
-//! cross it in O(1); a subtree changes side by the lazy map `x -> D - x`, which also reverses it.
+//! cross it in O(1). The right side is kept in the coordinate `x' = D - x`, with `ds' = -ds`, where
+//! `D` is the sum of the shifts: one routine walks both sides, and a subtree changes side by the
+//! lazy map `x -> D - x`, which also reverses it.
 
 use super::knots::{Head, Knot, KnotStore, Landing, Probe};
 
@@ -276,7 +278,8 @@ impl KnotStore for Tree {
     fn walk_right(&mut self, from: Probe, bound: f64) -> Head {
         let shift = self.shift;
         let mirrored = Probe { x: shift - from.x, value: -from.value, slope: from.slope };
-        self.walk(1, mirrored, shift - bound).right_head(shift, bound)
+        let landing = self.walk(1, mirrored, shift - bound);
+        landing.right_head(shift - landing.x, bound)
     }
 
     fn moves(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::blocks::{Chain, balance_blocks};
 use super::certificate::{Certificate, certify};
-use super::curve::Curve;
+use super::curve::{Curve, Identity, Pieces, Smooth, Units};
 use super::general::{Trial, minimise, warm_start};
 use super::problem::{ChainProblem, Objective, Validated};
 use super::quadratic::{CoreWork, Stores, solve_core};
@@ -78,52 +78,77 @@ impl Workspace {
         compacted: Option<&Compacted>,
     ) {
         let m = problem.len();
-        let (curve, units) = Curve::new(&problem.objective);
         let chain = Chain {
             scores: problem.scores,
             weights: problem.weights,
             targets: problem.objective.targets(),
             slope_min: problem.slope_min,
             freedom: problem.slope_max - problem.slope_min,
-            units,
+            units: Units::new(&problem.objective),
             frame: compacted.map_or(checked.frame, |c| c.frame),
         };
-        let solution = &mut self.solution;
-        solution.values.resize(m, 0.0);
-        solution.links.resize(m - 1, LinkState::Free);
-        let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
-        let (core, passes) = match problem.objective {
-            Objective::Quadratic { targets } => {
-                let point = |i: usize| (chain.weight(i), targets[i] - chain.ramp(i));
-                let gap = |i: usize| chain.gap(i);
-                let work = solve_core(&mut self.stores, &chain.frame, point, gap, v, links);
-                (work, 1)
-            }
-            Objective::Bregman { .. } => {
-                warm_start(&chain, &curve, v, links);
-                let work = minimise(&chain, curve, &mut self.stores, &mut self.trial, v, links);
-                (work.core, work.points.div_ceil(m))
-            }
-        };
-        let mut certificate = certify(&chain, curve, v, links);
-        if certificate.residual > POLISH * checked.total_weight
-            && matches!(problem.objective, Objective::Quadratic { .. })
-        {
-            balance_blocks(&chain, curve, v, links, (0, m - 1));
-            certificate = certify(&chain, curve, v, links);
+        self.solution.values.resize(m, 0.0);
+        self.solution.links.resize(m - 1, LinkState::Free);
+        let total = checked.total_weight;
+        match problem.objective {
+            Objective::Quadratic { .. } => self.solve_quadratic(&chain, total),
+            Objective::Bregman { link, .. } => match link.as_piecewise() {
+                Some(pieces) => self.solve_general(&chain, Pieces::new(pieces, chain.units), total),
+                None => self.solve_general(&chain, Smooth { link, units: chain.units }, total),
+            },
         }
-        write_certificate(solution, &certificate, &core, passes, checked.total_weight, units.scale);
+        let solution = &mut self.solution;
         (solution.slope_min, solution.slope_max) = (problem.slope_min, problem.slope_max);
         for i in 0..m {
             solution.values[i] += chain.ramp(i);
         }
         if compacted.is_none() {
-            // The two ends into their boxes, which they leave by a rounding at most.
-            let (lo, hi) = problem.first;
-            solution.values[0] = solution.values[0].clamp(lo, hi);
-            let (low, top) = problem.last;
-            solution.values[m - 1] = solution.values[m - 1].max(low).min(top);
+            settle_ends(problem, &mut solution.values);
         }
+    }
+
+    fn solve_quadratic(&mut self, chain: &Chain, total_weight: f64) {
+        let solution = &mut self.solution;
+        let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
+        let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
+        let gap = |i: usize| chain.gap(i);
+        let work = solve_core(&mut self.stores, &chain.frame, point, gap, v, links);
+        let mut certificate = certify(chain, Identity, v, links);
+        if certificate.residual > POLISH * total_weight {
+            balance_blocks(chain, Identity, v, links, (0, chain.len() - 1));
+            certificate = certify(chain, Identity, v, links);
+        }
+        write_certificate(solution, &certificate, &work, 1, total_weight, 1.0);
+    }
+
+    fn solve_general(&mut self, chain: &Chain, curve: impl Curve, total_weight: f64) {
+        let solution = &mut self.solution;
+        let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
+        warm_start(chain, &curve, v, links);
+        let work = minimise(chain, curve, &mut self.stores, &mut self.trial, v, links);
+        let certificate = certify(chain, curve, v, links);
+        let passes = work.points.div_ceil(chain.len());
+        let scale = chain.units.scale;
+        write_certificate(solution, &certificate, &work.core, passes, total_weight, scale);
+    }
+}
+
+/// The two ends into their boxes, which they leave by a rounding at most; ties go with them.
+fn settle_ends(problem: &ChainProblem, values: &mut [f64]) {
+    let (z, last) = (problem.scores, values.len() - 1);
+    let first = values[0].clamp(problem.first.0, problem.first.1);
+    for i in 0..=last {
+        if z[i] > z[0] {
+            break;
+        }
+        values[i] = first;
+    }
+    let end = values[last].max(problem.last.0).min(problem.last.1);
+    for i in (0..=last).rev() {
+        if z[i] < z[last] {
+            break;
+        }
+        values[i] = end;
     }
 }
 

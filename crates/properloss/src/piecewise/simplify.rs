@@ -23,7 +23,7 @@ impl PiecewiseAffine {
     ///
     /// The end knots are always kept. Each new piece is a chord, so its slope is a mean of old
     /// slopes: the result increases strictly, and keeps any bounds on the slope. Where the search
-    /// over all chords would be too long (hundreds of thousands of knots), the function is first
+    /// over all chords would be too long (beyond some 4,000 knots), the function is first
     /// thinned at a quarter of the error; the result is then within `max_error`, but may have a few
     /// knots more than the fewest.
     pub fn simplify_to_error(&self, max_error: f64) -> Result<Simplified> {
@@ -34,17 +34,20 @@ impl PiecewiseAffine {
                 expected: "finite and not negative",
             });
         }
-        let all: Vec<usize> = (0..self.x.len()).collect();
         let mut budget = CHORDS;
-        let kept = match self.fewest_knots(&all, max_error, &mut budget) {
-            Some(kept) => kept,
-            None => {
-                let thinned = self.thin(0.25 * max_error);
-                let mut budget = usize::MAX;
-                self.fewest_knots(&thinned, max_error, &mut budget).unwrap_or(thinned)
-            }
-        };
-        Ok(self.restricted_to(kept))
+        Ok(self.within(max_error, &mut budget))
+    }
+
+    /// [`Self::simplify_to_error`] with what is left of a budget of chords.
+    fn within(&self, max_error: f64, budget: &mut usize) -> Simplified {
+        let all: Vec<usize> = (0..self.x.len()).collect();
+        let kept = self.fewest_knots(&all, max_error, budget).unwrap_or_else(|| {
+            *budget = 0;
+            let thinned = self.thin(0.25 * max_error);
+            let mut unlimited = usize::MAX;
+            self.fewest_knots(&thinned, max_error, &mut unlimited).unwrap_or(thinned)
+        });
+        self.restricted_to(kept)
     }
 
     /// The smallest sup-norm error that `knots` of this function's own knots can reach.
@@ -63,7 +66,10 @@ impl PiecewiseAffine {
             return Ok(best);
         }
         let mut unreachable = 0.0;
-        let exact = self.simplify_to_error(0.0)?;
+        // Each of some 60 bisections may cost K²/2 chords: for long functions thin at once.
+        let long = self.x.len() > 4096;
+        let mut budget = if long { 0 } else { 256 * CHORDS };
+        let exact = self.within(0.0, &mut budget);
         if exact.kept.len() <= knots {
             return Ok(exact);
         }
@@ -77,7 +83,7 @@ impl PiecewiseAffine {
             if guess <= f64::MIN_POSITIVE || guess >= best.error {
                 break;
             }
-            let candidate = self.simplify_to_error(guess)?;
+            let candidate = self.within(guess, &mut budget);
             if candidate.kept.len() <= knots && candidate.error < best.error {
                 best = candidate;
             } else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::descent::{Automatic, Descent, DescentOptions};
 use super::link_step::{LinkFit, LinkStep};
 use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish};
+use super::{Fit, Iteration, Observer, Step, finish, model};
 use crate::design::{Design, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
@@ -143,7 +143,9 @@ impl BregmanTron {
                 link_change: change,
                 weight_change: moved.weight_change,
             };
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer) {
+            let reached = || model(&design, descent.w(), Arc::new(link_step.link().clone()));
+            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
+            {
                 break termination;
             }
         };

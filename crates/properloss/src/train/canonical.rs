@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, Termination, finish, range};
+use super::{Fit, Iteration, Observer, Step, Termination, finish, model, range};
 use crate::design::{Design, Scaling};
 use crate::error::{Error, Result};
 use crate::link::InverseLink;
@@ -97,7 +97,8 @@ impl CanonicalLossTrainer {
                 link_change: 0.0,
                 weight_change: change,
             };
-            match progress.record(iteration, observer) {
+            let reached = || model(&design, w, self.link.clone());
+            match progress.record(iteration, observer, &reached) {
                 ControlFlow::Break(Termination::Stopped) => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             }

@@ -239,3 +239,88 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::Scaling;
+    use crate::link::{PiecewiseLink, Sigmoid};
+    use crate::sample::Matrix;
+
+    const X: [f64; 10] = [0.3, -1.2, 0.8, 0.1, -0.5, 1.4, 1.1, 0.9, -0.7, -0.2];
+    const Y: [u8; 5] = [1, 0, 0, 1, 0];
+    const WEIGHTS: [f64; 5] = [1.0, 2.0, 0.5, 1.5, 0.0];
+
+    fn options(step: Step) -> DescentOptions {
+        DescentOptions { step, automatic: Automatic::LineSearch, l2: 0.0, max_norm: None }
+    }
+
+    /// Step 1: `g = mu_y - mu_t`, and it is the negative gradient of the loss, numerically.
+    #[test]
+    fn the_gradient_is_the_gap_of_the_mean_operators() {
+        let matrix = Matrix::dense_f64(&X, 5, 2).unwrap();
+        let sample = Sample::new(matrix, &Y, Some(&WEIGHTS)).unwrap();
+        let design = Design::new(&sample, Scaling::None, false);
+        let knots = (vec![-2.0, -0.3, 0.5, 3.0], vec![0.0, 0.25, 0.6, 1.0]);
+        let piecewise = PiecewiseLink::from_knots(knots.0, knots.1).unwrap();
+        let links: [&dyn InverseLink; 2] = [&Sigmoid, &piecewise];
+        for link in links {
+            let mut descent = Descent::new(&sample, &design, options(Step::Paper));
+            descent.w.copy_from_slice(&[0.4, -0.3]);
+            design.scores(&descent.w.clone(), &mut descent.z);
+            let z = descent.z.clone();
+            descent.mean_operator_gap(|i| link.u(z[i]));
+            // mu_y = E[y x], mu_t = E[u(z) x], by hand.
+            for j in 0..2 {
+                let (mut mu_y, mut mu_t) = (0.0, 0.0);
+                for i in 0..5 {
+                    mu_y += WEIGHTS[i] / 5.0 * f64::from(Y[i]) * X[2 * i + j];
+                    mu_t += WEIGHTS[i] / 5.0 * link.u(z[i]) * X[2 * i + j];
+                }
+                assert!((descent.gradient[j] - (mu_y - mu_t)).abs() < 1e-15);
+                // Central differences: error h^2 for the cube term, eps/h for rounding.
+                let loss = |h: f64| mean_loss(link, &sample, |i| z[i] + h * X[2 * i + j]);
+                let h = 1e-5;
+                let numerical = (loss(h) - loss(-h)) / (2.0 * h);
+                assert!((numerical + descent.gradient[j]).abs() < 1e-9, "{numerical}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_paper_step_moves_by_the_gradient_and_a_norm_bound_holds() {
+        let matrix = Matrix::dense_f64(&X, 5, 2).unwrap();
+        let sample = Sample::new(matrix, &Y, None).unwrap();
+        let design = Design::new(&sample, Scaling::None, true);
+        let bounded = DescentOptions { max_norm: Some(0.05), ..options(Step::Paper) };
+        let mut descent = Descent::new(&sample, &design, bounded);
+        let moved = descent.advance(&Sigmoid, |_| 0.5);
+        let norm = norm(&descent.w()[..2]);
+        assert!((norm - 0.05).abs() < 1e-15, "{norm}");
+        // The intercept is free: E[y - 1/2] = 2/5 - 1/2.
+        assert!((descent.w()[2] + 0.1).abs() < 1e-15);
+        assert_eq!(moved.eta, 1.0);
+    }
+
+    #[test]
+    fn the_line_search_decreases_the_loss_by_what_it_promises() {
+        let matrix = Matrix::dense_f64(&X, 5, 2).unwrap();
+        let sample = Sample::new(matrix, &Y, None).unwrap();
+        let design = Design::new(&sample, Scaling::None, true);
+        let mut descent = Descent::new(&sample, &design, options(Step::Auto));
+        let mut loss = mean_loss(&Sigmoid, &sample, |i| descent.z()[i]);
+        for _ in 0..200 {
+            let z = descent.z().to_vec();
+            let moved = descent.advance(&Sigmoid, |i| Sigmoid.u(z[i]));
+            let next = mean_loss(&Sigmoid, &sample, |i| descent.z()[i]);
+            assert!(next <= loss - 0.5 * moved.eta * moved.gap * moved.gap + 1e-14);
+            loss = next;
+        }
+        // Refreshed or updated, the scores are those of the weights.
+        let mut fresh = vec![0.0; 5];
+        design.scores(descent.w(), &mut fresh);
+        for (fresh, z) in fresh.iter().zip(descent.z()) {
+            assert!((fresh - z).abs() <= 1e-12 * (1.0 + z.abs()));
+        }
+    }
+}

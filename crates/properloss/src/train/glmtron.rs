@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::descent::{Automatic, Descent, DescentOptions, mean_loss};
 use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish};
+use super::{Fit, Iteration, Observer, Step, finish, model};
 use crate::design::{Design, Scaling};
 use crate::error::Result;
 use crate::link::InverseLink;
@@ -83,7 +83,9 @@ impl Glmtron {
                 link_change: 0.0,
                 weight_change: moved.weight_change,
             };
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer) {
+            let reached = || model(&design, descent.w(), self.link.clone());
+            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
+            {
                 break termination;
             }
         };

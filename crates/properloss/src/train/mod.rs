@@ -67,7 +67,7 @@ fn check_common(
     }
 }
 
-/// Folds the scaling into the coefficients and wraps up the run.
+/// Wraps up the run.
 fn finish(
     design: &Design<'_>,
     w: &[f64],
@@ -75,10 +75,15 @@ fn finish(
     termination: Termination,
     progress: Progress,
 ) -> Result<Fit> {
+    let model = model(design, w, link)?;
+    Ok(Fit { model, termination, history: progress.into_history() })
+}
+
+/// The classifier of these weights: the scaling is folded into the coefficients.
+fn model(design: &Design<'_>, w: &[f64], link: Arc<dyn InverseLink>) -> Result<Model> {
     let (coefficients, intercept) = design.original_coefficients(w);
     let unit_rows = matches!(design.scaling(), FittedScaling::UnitRows);
-    let model = Model::new(coefficients, intercept, unit_rows, link)?;
-    Ok(Fit { model, termination, history: progress.into_history() })
+    Model::new(coefficients, intercept, unit_rows, link)
 }
 
 /// The least and the largest score.

@@ -2,6 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::Model;
+use crate::error::Result;
+
 /// The state after one iteration of a trainer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
@@ -32,6 +35,16 @@ pub trait Observer {
     /// Called after each iteration. `ControlFlow::Break` stops the run with
     /// [`Termination::Stopped`] and the model reached so far.
     fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()>;
+
+    /// The same, with the classifier reached so far; `model` builds it, at the cost of copying
+    /// weights and link. The default does not look at it.
+    fn observe_model(
+        &mut self,
+        iteration: &Iteration,
+        _model: &dyn Fn() -> Result<Model>,
+    ) -> ControlFlow<()> {
+        self.observe(iteration)
+    }
 }
 
 /// Looks at nothing and never stops a run.

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::{Iteration, Observer, Termination};
+use super::{Iteration, Model, Observer, Termination};
+use crate::error::Result;
 
 /// Counts iterations, keeps their history and decides when a run is over.
 pub(super) struct Progress {
@@ -22,16 +23,18 @@ impl Progress {
     }
 
     /// Files an iteration and tells the observer. A run is over when the observer says so, when
-    /// loss *and* weights changed by at most `tol` relatively (with `tol = 0`: never), or after
-    /// `max_iter` iterations.
+    /// loss *and* weights changed by at most `tol` relatively (with `tol = 0`: never), when the
+    /// loss is down to `tol` of the first one (separable data: the weights grow for ever, and below
+    /// that only rounding steers them), or after `max_iter` iterations.
     pub fn record(
         &mut self,
         iteration: Iteration,
         observer: &mut dyn Observer,
+        model: &dyn Fn() -> Result<Model>,
     ) -> ControlFlow<Termination> {
         let previous = self.history.last().map(|last| last.loss);
         self.history.push(iteration);
-        if observer.observe(&iteration).is_break() {
+        if observer.observe_model(&iteration, model).is_break() {
             return ControlFlow::Break(Termination::Stopped);
         }
         if iteration.gap == 0.0 {
@@ -40,7 +43,9 @@ impl Progress {
         let settled = previous.is_some_and(|previous| {
             (previous - iteration.loss).abs() <= self.tol * iteration.loss.abs()
         });
-        if self.tol > 0.0 && settled && iteration.weight_change <= self.tol.sqrt() {
+        let exhausted = iteration.loss <= self.tol * self.history[0].loss;
+        let settled = settled && iteration.weight_change <= self.tol.sqrt();
+        if self.tol > 0.0 && (settled || exhausted) {
             return ControlFlow::Break(Termination::Converged);
         }
         if self.history.len() >= self.max_iter {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::descent::{Automatic, Descent, DescentOptions, mean_loss};
 use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish};
+use super::{Fit, Iteration, Observer, Step, finish, model};
 use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, isotonic_into};
 use crate::design::{Design, Scaling};
 use crate::error::Result;
@@ -100,7 +100,9 @@ impl Slisotron {
                 link_change: change,
                 weight_change: moved.weight_change,
             };
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer) {
+            let reached = || model(&design, descent.w(), Arc::new(link.clone()));
+            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
+            {
                 break termination;
             }
         };

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use properloss::Error;
-use properloss::link::{Cauchy, ClippedLine, InverseLink, Sigmoid};
+use properloss::link::{Cauchy, ClippedLine, InverseLink, LinkSpec, RelativeLink, Sigmoid};
 use properloss::loss::{
     CanonicalLoss, CompositeLoss, ConvexGenerator, Generator, LinkGenerator, PartialLosses,
     check_properness,
 };
 use proptest::prelude::*;
+
+use properloss::piecewise::PiecewiseAffine;
 
 use crate::{EPS, Link, any_link, bounded_link, config, near, probability, registered, score};
 
@@ -98,6 +100,20 @@ proptest! {
         near!(loss.conditional_risk(rate, rate), rate * link.conjugate(1.0) - link.conjugate(rate), 4.0 * C * EPS * size, "{link:?} {a}");
     }
 
+    /// A relative link with slopes in [1/τ, τ]: log-loss at most that of its base link plus ln τ.
+    #[test]
+    fn relative_log_loss_is_bounded(link in crate::relative(), share in probability()) {
+        let LinkSpec::Relative { base, p, v } = link.spec() else { unreachable!() };
+        let v = PiecewiseAffine::new(p, v).unwrap();
+        let own = RelativeLink::new(base.build().unwrap(), v).unwrap();
+        let (base, log_tau) = (own.base(), own.slope_ratio().ln());
+        let z = score(base, share);
+        let slack = C * EPS;
+        prop_assert!(-own.u(z).ln() <= -base.u(z).ln() + log_tau + slack, "{own:?} {z}");
+        let (ours, theirs) = (own.one_minus_u(z), base.one_minus_u(z));
+        prop_assert!(-ours.ln() <= -theirs.ln() + log_tau + slack, "{own:?} {z}");
+    }
+
     /// Theorem 1, from a proper loss to its generator: `F = -L`, and then `D_F(y, p) = ℓ_y(p)`;
     /// F equals U* up to the affine term, its weight is w(c).
     #[test]
@@ -139,7 +155,8 @@ proptest! {
         let slope = link.derivative(canonical);
         prop_assume!(slope > 1e-9);
         let size = 1.0 + canonical.abs() + 1.0 / slope + link.conjugate(1.0).abs() + knots(&link);
-        let tolerance = D * value + 4.0 * C * EPS * size;
+        let soft = soft_label_rounding(&link, y, canonical);
+        let tolerance = D * value + 4.0 * C * EPS * size + soft;
         // first line: D_F(y, g(z)); second: D_{F*}(F'(g(z)), F'(y))
         near!(value, link.conjugate_divergence(y, p), tolerance, "{link:?} {other:?} {y} {z}");
         near!(value, link.divergence(canonical, link.u_inverse(y)), tolerance, "{link:?} {other:?} {y} {z}");
@@ -156,6 +173,7 @@ proptest! {
         // With its own link it is canonical.
         let own = CompositeLoss::new(&loss, link.clone());
         let s = score(&link, share);
+        let tolerance = tolerance + soft_label_rounding(&link, y, s);
         near!(own.loss(y, s), loss.loss(y, s), tolerance + 8.0 * C * EPS * (1.0 + s.abs()), "{link:?} {y} {s}");
         near!(own.gradient(y, s), loss.gradient(y, s), 1e-9 * (1.0 + s.abs()), "{link:?} {y} {s}");
     }

@@ -222,7 +222,7 @@ pub fn random_instance(rng: &mut Rng, max_m: usize, bregman: bool) -> Instance {
 /// A rough link around `[a, b]`: slopes over two decades.
 pub fn random_link(rng: &mut Rng, a: f64, b: f64) -> PiecewiseLink {
     let pieces = 1 + rng.below(40);
-    let width = if b > a { b - a } else { 1.0 };
+    let width = (b - a).max(1e-6 * a.abs().max(1.0));
     let decades = 2.0 * rng.unit();
     let (mut x, mut y) = (vec![0.0], vec![0.0]);
     for k in 0..pieces {
