@@ -63,6 +63,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Transfer(args) => commands::transfer::run(&args, talk),
         Command::Inspect(args) => commands::inspect::run(&args, talk),
         Command::Compare(args) => commands::compare::run(&args, talk),
+        Command::Calibrate(args) => commands::calibrate::run(&args, talk),
         Command::Synth(args) => commands::synth::run(&args, talk),
         Command::Demo(args) => commands::demo::run(&args, talk),
         Command::Completions(args) => commands::completions::run(args.shell),

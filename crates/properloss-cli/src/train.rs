@@ -6,16 +6,17 @@ use std::sync::Arc;
 use properloss::certify::Certificate;
 use properloss::design::{FittedScaling, Scaling};
 use properloss::link::{InverseLink, PiecewiseLink, Sigmoid};
+use properloss::proper::{Folds, ProperFit, ProperLoss};
 use properloss::sample::Sample;
 use properloss::train::{
     BregmanTron, CanonicalLossTrainer, Certified, Fit, Glmtron, Isotonic, Observer, Schedule,
-    Slisotron, Slopes, Step, Target,
+    Slisotron, Slopes, Step, Target, Termination,
 };
 use properloss_data::model_file::{Fitted, History, program};
 use properloss_data::{Dataset, ModelFile};
 use serde_json::{Value, json};
 
-use crate::args::{Method, ScheduleArg, TrainArgs, parse_link};
+use crate::args::{ClassWeight, Method, ScheduleArg, TrainArgs, parse_link};
 use crate::failure::{Failure, Result};
 
 /// A trainer with all its options.
@@ -23,12 +24,15 @@ pub struct Trainer {
     method: Method,
     kind: Kind,
     scaling: Scaling,
-    max_iter: usize,
+    /// `None` where the work is not counted in iterations.
+    max_iter: Option<usize>,
     /// For the model file.
     options: BTreeMap<String, Value>,
 }
 
 enum Kind {
+    /// With the factors on the classes, which may depend on the data.
+    Proper(ProperLoss, Option<ClassWeight>),
     BregmanTron(BregmanTron),
     Certified(Certified),
     Slisotron(Slisotron),
@@ -47,6 +51,8 @@ pub struct Trained {
     pub certificates: Vec<Certificate>,
     /// The options, for the model file.
     pub options: BTreeMap<String, Value>,
+    /// What cross-validation weighed, for `proper`.
+    pub proper: Option<ProperFit>,
 }
 
 impl Trained {
@@ -59,14 +65,21 @@ impl Trained {
             options: self.options.clone(),
             data: dataset.description.clone(),
             termination: self.fit.termination.name().to_owned(),
-            iterations: self.fit.iterations() as u64,
+            iterations: self.iterations() as u64,
             program: program(),
         };
         let (encoder, classes) = (dataset.encoder.clone(), dataset.classes.clone());
         let mut file =
             ModelFile::new(&self.fit.model, encoder, self.scaling.clone(), classes, fitted);
-        file.history = Some(History::of(&self.fit.history, HISTORY));
+        if !self.fit.history.is_empty() {
+            file.history = Some(History::of(&self.fit.history, HISTORY));
+        }
         file
+    }
+
+    /// Iterations, or passes over the rows where there are no iterations.
+    pub fn iterations(&self) -> usize {
+        self.proper.as_ref().map_or(self.fit.iterations(), |proper| proper.passes)
     }
 }
 
@@ -75,6 +88,7 @@ impl Trainer {
     pub fn new(method: Method, args: &TrainArgs) -> Result<Self> {
         let link = args.link.as_deref().map(parse_link).transpose()?;
         match method {
+            Method::Proper => Ok(proper(args)),
             Method::Labels => bregmantron(method, Target::Labels, link, args),
             Method::Refit => bregmantron(method, Target::Refit, link, args),
             Method::Bregmantron => bregmantron(method, Target::Previous, link, args),
@@ -122,7 +136,7 @@ impl Trainer {
         options.insert("scaling".into(), json!(scaling_name(scaling)));
         options.insert("max_iter".into(), json!(max_iter));
         options.insert("tol".into(), json!(tol));
-        Self { method, kind, scaling, max_iter, options }
+        Self { method, kind, scaling, max_iter: Some(max_iter), options }
     }
 
     /// The method.
@@ -130,8 +144,8 @@ impl Trainer {
         self.method
     }
 
-    /// At most this many iterations.
-    pub fn max_iter(&self) -> usize {
+    /// At most this many iterations, if it counts any.
+    pub fn max_iter(&self) -> Option<usize> {
         self.max_iter
     }
 
@@ -139,7 +153,16 @@ impl Trainer {
     pub fn run(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Trained> {
         let mut certificates = Vec::new();
         let mut options = self.options.clone();
+        let mut weighed = None;
         let fit = match &self.kind {
+            Kind::Proper(trainer, class_weight) => {
+                let class_weight = class_factors(*class_weight, sample);
+                options.insert("class_weight".into(), json!(class_weight));
+                let proper = ProperLoss { class_weight, ..trainer.clone() }.fit(sample)?;
+                let (model, termination) = (proper.model.clone(), Termination::Converged);
+                weighed = Some(proper);
+                Fit { model, termination, history: Vec::new() }
+            }
             Kind::BregmanTron(trainer) => trainer.fit(sample, observer)?,
             Kind::Slisotron(trainer) => trainer.fit(sample, observer)?,
             Kind::Glmtron(trainer) => trainer.fit(sample, observer)?,
@@ -156,7 +179,46 @@ impl Trainer {
                 certified.fit
             }
         };
-        Ok(Trained { fit, scaling: self.scaling.fit(sample), certificates, options })
+        Ok(Trained {
+            fit,
+            scaling: self.scaling.fit(sample),
+            certificates,
+            options,
+            proper: weighed,
+        })
+    }
+}
+
+/// The default estimator.
+fn proper(args: &TrainArgs) -> Trainer {
+    let mut trainer = ProperLoss::default();
+    let count = args.cv.unwrap_or(5);
+    trainer.folds = Folds::Stratified { count, seed: args.seed };
+    set(&mut trainer.refit, args.refit.map(|r| r.core()));
+    let options = [
+        ("cv", json!(count)),
+        ("seed", json!(args.seed)),
+        ("refit", json!(trainer.refit.name())),
+        ("scaling", json!(scaling_name(Scaling::Standardise))),
+    ];
+    Trainer {
+        method: Method::Proper,
+        kind: Kind::Proper(trainer, args.class_weight),
+        scaling: Scaling::Standardise,
+        max_iter: None,
+        options: options.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+    }
+}
+
+/// Balanced: half of the total weight to each class.
+fn class_factors(given: Option<ClassWeight>, sample: &Sample<'_>) -> [f64; 2] {
+    match given {
+        None => [1.0, 1.0],
+        Some(ClassWeight::Given(factors)) => factors,
+        Some(ClassWeight::Balanced) => {
+            let rate = sample.base_rate();
+            [0.5 / (1.0 - rate), 0.5 / rate]
+        }
     }
 }
 

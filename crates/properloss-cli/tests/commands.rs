@@ -109,6 +109,64 @@ fn every_method() {
 }
 
 #[test]
+fn calibrate() {
+    let sandbox = sandbox("calibrate");
+    sandbox.succeed("synth --rows 2000 --seed 5 --bayes -o scores.csv");
+    let mut transcript = Transcript::new("calibrate", &sandbox);
+    transcript.run("calibrate scores.csv --score bayes -o p.csv");
+    transcript.run("calibrate scores.csv --score x1 -o q.csv --model q.json --cv 3");
+    transcript.run("calibrate scores.csv --score x1 --apply test.csv -o r.csv");
+    transcript.check();
+    let numbers = |name: &str, column: usize| -> Vec<f64> {
+        let text = sandbox.read(name);
+        let column = text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap());
+        column.map(|number| number.parse().unwrap()).collect()
+    };
+    // The ranking is strictly kept, and no probability is 0 or 1.
+    for (out, column) in [("p.csv", 2), ("q.csv", 0)] {
+        let (from, to) = (numbers("scores.csv", column), numbers(out, 0));
+        let mut order: Vec<usize> = (0..from.len()).collect();
+        order.sort_by(|&a, &b| from[a].total_cmp(&from[b]));
+        for pair in order.windows(2) {
+            let kept = from[pair[0]] == from[pair[1]] || to[pair[0]] < to[pair[1]];
+            assert!(kept, "{out}: {pair:?}");
+        }
+        assert!(to.iter().all(|p| 0.0 < *p && *p < 1.0));
+    }
+    // The model gives the same probabilities; it clips nothing, so to rounding.
+    let predicted = sandbox.succeed("predict q.json scores.csv").stdout;
+    for (ours, theirs) in predicted.lines().skip(1).zip(numbers("q.csv", 0)) {
+        assert!((ours.parse::<f64>().unwrap() - theirs).abs() < 1e-15);
+    }
+    assert_eq!(numbers("r.csv", 0).len(), 200);
+}
+
+#[test]
+fn the_default_method() {
+    let sandbox = sandbox("default");
+    let json = sandbox.succeed("fit train.csv -o m.json --test test.csv --json").json();
+    assert_eq!(json["method"], "proper");
+    let [plain, _, result]: [f64; 3] =
+        serde_json::from_value(json["proper"]["held_out_log_loss"].clone()).unwrap();
+    // The sigmoid is the true link here: the average can cost little, and never log tau.
+    assert!((result - plain).abs() < 0.02, "{plain} {result}");
+    let weights: f64 = json["proper"]["path"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["weight"].as_f64().unwrap())
+        .sum();
+    assert!((weights - 1.0).abs() < 1e-12);
+    let text = sandbox.succeed("inspect m.json").stdout;
+    assert!(text.contains("relative to sigmoid"), "{text}");
+    for options in ["--refit none", "--cv 3 --seed 4", "--class-weight balanced"] {
+        let other = sandbox.succeed(&format!("fit train.csv -o n.json {options} --json")).json();
+        assert_ne!(other["options"], json["options"], "{options}");
+    }
+    sandbox.succeed("transfer m.json test.csv -o t.json");
+}
+
+#[test]
 fn certified() {
     let sandbox = sandbox("certified");
     let line = "fit train.csv -o m.json --certified --max-iter 12 --certificate c.json \
@@ -162,7 +220,9 @@ fn help_and_completions() {
         let text = sandbox.succeed(&format!("completions {shell}")).stdout;
         assert!(text.contains("properloss") && text.contains("slope-min"), "{shell}");
     }
-    for command in ["fit", "predict", "evaluate", "transfer", "compare", "synth", "demo"] {
+    for command in
+        ["fit", "predict", "evaluate", "transfer", "compare", "calibrate", "synth", "demo"]
+    {
         assert!(sandbox.succeed(&format!("{command} --help")).stdout.contains("Usage:"));
     }
 }
@@ -171,7 +231,7 @@ fn help_and_completions() {
 fn demo() {
     let sandbox = Sandbox::new("demo");
     let outcome = sandbox.succeed("demo --out out/demo --rows 1000");
-    for word in ["labels", "logistic", "slisotron", "Breast cancer", "learned by labels"] {
+    for word in ["labels", "logistic", "slisotron", "Breast cancer", "learned by proper"] {
         assert!(outcome.stdout.contains(word), "{word} in {}", outcome.stdout);
     }
     for name in ["gaussians", "cloglog", "breast-cancer"] {

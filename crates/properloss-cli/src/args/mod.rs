@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
-pub use train::{Method, ScheduleArg, TrainArgs, parse_link};
+pub use train::{ClassWeight, Method, ScheduleArg, TrainArgs, parse_link};
 
 /// Learn a binary classifier together with its proper loss.
 #[derive(Debug, Parser)]
@@ -45,6 +45,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Compare methods on one data set.
     Compare(Box<CompareArgs>),
+    /// Turn the scores of any classifier into calibrated probabilities.
+    Calibrate(CalibrateArgs),
     /// Make synthetic examples whose true probabilities are known.
     Synth(SynthArgs),
     /// Learn classifiers and their losses on carried data and show what came out.
@@ -200,6 +202,47 @@ pub struct CompareArgs {
     pub data_args: DataArgs,
     #[command(flatten)]
     pub train: TrainArgs,
+}
+
+/// Arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Scores or probabilities with labels; the labels must not have been used to make the scores.
+    pub data: PathBuf,
+    /// The column of the scores [default: the only one besides label and weight].
+    #[arg(long, value_name = "COLUMN")]
+    pub score: Option<String>,
+    /// What the scores are.
+    #[arg(long, value_enum, default_value_t = KindArg::Auto)]
+    pub kind: KindArg,
+    /// Calibrate the scores of this file [default: those of DATA].
+    #[arg(long, value_name = "FILE")]
+    pub apply: Option<PathBuf>,
+    /// Where to write the probabilities [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Where to write a model for `predict` (of scores, not of probabilities).
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// Number of folds.
+    #[arg(long, value_name = "K", default_value_t = 5)]
+    pub cv: usize,
+    /// Chooses the rows of the folds.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub data_args: DataArgs,
+}
+
+/// What goes into a calibration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KindArg {
+    /// Probabilities if all of them lie in [0, 1], else scores.
+    Auto,
+    /// Any numbers, larger for positives.
+    Scores,
+    /// Numbers from 0 to 1.
+    Probabilities,
 }
 
 /// Arguments of `synth`.

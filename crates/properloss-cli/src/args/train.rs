@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use properloss::design::Scaling;
 use properloss::link::{InverseLink, by_name};
+use properloss::proper::Refit;
 use properloss::train::{Candidate, EndSlope, Isotonic, LinkObjective, Step};
 
 use crate::failure::{Failure, Result};
@@ -12,6 +13,8 @@ use crate::failure::{Failure, Result};
 /// A method: what is learned, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Method {
+    /// Weights and link weighed by cross-validation, from logistic regression to a free link.
+    Proper,
     /// Weights and link; the link is fitted to the labels.
     Labels,
     /// Weights and link; the link is fitted to its own previous values at the new scores.
@@ -34,7 +37,8 @@ pub enum Method {
 
 impl Method {
     /// Every method that `compare` runs.
-    pub const COMPARED: [Self; 8] = [
+    pub const COMPARED: [Self; 9] = [
+        Self::Proper,
         Self::Labels,
         Self::Refit,
         Self::Bregmantron,
@@ -48,6 +52,7 @@ impl Method {
     /// The name on the command line and in model files.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Proper => "proper",
             Self::Labels => "labels",
             Self::Refit => "refit",
             Self::Bregmantron => "bregmantron",
@@ -63,6 +68,7 @@ impl Method {
     /// The options that it takes.
     pub fn options(self) -> &'static [&'static str] {
         match self {
+            Self::Proper => &["--cv", "--refit", "--class-weight"],
             Self::Labels | Self::Refit | Self::Bregmantron | Self::Approx => &[
                 "--max-iter",
                 "--tol",
@@ -113,7 +119,7 @@ impl Method {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Training options")]
 pub struct TrainArgs {
-    /// What is learned, and how [default: labels].
+    /// What is learned, and how [default: proper].
     #[arg(long, value_enum)]
     pub method: Option<Method>,
     /// At most this many iterations [default: 1000; logistic, canonical: 200].
@@ -162,6 +168,18 @@ pub struct TrainArgs {
     /// No intercept under a fixed link.
     #[arg(long)]
     pub no_intercept: bool,
+    /// proper: number of folds [default: 5].
+    #[arg(long, value_name = "K")]
+    pub cv: Option<usize>,
+    /// proper: the loss of the second fit of the weights [default: likelihood].
+    #[arg(long, value_enum)]
+    pub refit: Option<RefitArg>,
+    /// proper: factors on the weights of the negative and the positive class, or balanced.
+    #[arg(long, value_name = "A,B", value_parser = parse_class_weight)]
+    pub class_weight: Option<ClassWeight>,
+    /// The seed of the folds of proper; set by the command.
+    #[arg(skip)]
+    pub seed: u64,
     /// certified: which guarantee [default: monotone].
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleArg>,
@@ -235,6 +253,17 @@ choice! {
     }
 }
 choice! {
+    /// The second fit of the weights.
+    RefitArg -> Refit {
+        /// Log-loss under the learned link.
+        Likelihood => Refit::Likelihood,
+        /// The proper loss of the learned link.
+        Canonical => Refit::Canonical,
+        /// None.
+        None => Refit::None,
+    }
+}
+choice! {
     /// What the candidate link of the certified trainer is fitted to.
     CandidateArg -> Candidate {
         /// The labels.
@@ -275,6 +304,9 @@ impl TrainArgs {
             ("--end-slope", self.end_slope.is_some()),
             ("--isotonic", self.isotonic.is_some()),
             ("--no-intercept", self.no_intercept),
+            ("--cv", self.cv.is_some()),
+            ("--refit", self.refit.is_some()),
+            ("--class-weight", self.class_weight.is_some()),
             ("--schedule", self.schedule.is_some()),
             ("--candidate", self.candidate.is_some()),
             ("--theta", self.theta.is_some()),
@@ -295,6 +327,24 @@ impl TrainArgs {
                 format!("it takes {}", method.options().join(", ")),
             )),
         }
+    }
+}
+
+/// Factors on the weights of the classes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ClassWeight {
+    /// Both classes weigh the same.
+    Balanced,
+    /// Of the negative and the positive class.
+    Given([f64; 2]),
+}
+
+fn parse_class_weight(text: &str) -> std::result::Result<ClassWeight, String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|n| n.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[negative, positive]) => Ok(ClassWeight::Given([negative, positive])),
+        _ if text == "balanced" => Ok(ClassWeight::Balanced),
+        _ => Err("it must be balanced, or two numbers such as 1,5".into()),
     }
 }
 

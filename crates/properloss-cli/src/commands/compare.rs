@@ -24,12 +24,13 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
             "choose with --methods, such as --methods labels,logistic",
         ));
     }
+    let train = TrainArgs { seed: args.seed, ..args.train.clone() };
     let methods: Vec<Method> =
         if args.methods.is_empty() { Method::COMPARED.to_vec() } else { args.methods.clone() };
     let options = args.data_args.options()?;
     // An option that is out of its domain is found before the data are read.
     for &method in &methods {
-        Trainer::new(method, &args.train)?;
+        Trainer::new(method, &train)?;
     }
     let dataset = load(&args.data, &options, talk)?;
     let words = described(&dataset);
@@ -46,7 +47,7 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
         format!("{} rows to train, {} to test", rounds[0].0.rows(), rounds[0].1.rows())
     };
     talk.say(format!("{words}; {how}"));
-    let results = compare(&methods, &args.train, &rounds, talk)?;
+    let results = compare(&methods, &train, &rounds, talk)?;
     let json = json!({"rounds": rounds.len(), "methods": json_of(&results)});
     talk.result(|| table(&results).text(""), &json)
 }
@@ -106,7 +107,7 @@ pub(super) fn compare(
             let mut watch = Watch::within(&progress, method.name().to_owned());
             let trained = trainer.run(&sample, &mut watch)?;
             result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;
-            result.iterations.push(trained.fit.iterations());
+            result.iterations.push(trained.iterations());
             result.rounds.push(measure(&trained.fit.model, test)?);
             progress.step(method.name());
         }

@@ -23,7 +23,7 @@ use crate::train::Trainer;
 /// The carried data set; see `data/README.md` for its source.
 const BREAST_CANCER: &[u8] = include_bytes!("../../../../data/breast_cancer.csv");
 /// The method whose model, loss and picture are kept.
-const SHOWN: Method = Method::Labels;
+const SHOWN: Method = Method::Proper;
 
 /// Runs the command.
 pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
@@ -116,7 +116,7 @@ impl Demo<'_> {
         ];
         let mut measured = Vec::new();
         for (name, trainer) in &trainers {
-            let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
+            let progress = Progress::spinner(self.talk, name);
             let trained = trainer.run(&train.sample()?, &mut Watch::new(&progress))?;
             measured.push((*name, measure(&trained.fit.model, &test)?));
         }
@@ -164,7 +164,7 @@ impl Demo<'_> {
         reference: impl FnOnce(&ModelFile) -> Option<Reference>,
     ) -> Result<ModelFile> {
         let trainer = Trainer::new(SHOWN, &TrainArgs::default())?;
-        let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
+        let progress = Progress::spinner(self.talk, SHOWN.name());
         let trained = trainer.run(&dataset.sample()?, &mut Watch::new(&progress))?;
         drop(progress);
         let model = trained.model_file(&trainer, dataset);

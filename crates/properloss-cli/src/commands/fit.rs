@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use properloss::certify::Certificate;
 use properloss::metrics::Summary;
+use properloss::proper::ProperFit;
 use properloss::train::Termination;
 use serde_json::json;
 
 use super::{Parts, described, load};
-use crate::args::{FitArgs, Method};
+use crate::args::{FitArgs, Method, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk, check_distinct, print};
 use crate::progress::{Progress, Watch};
@@ -22,7 +23,7 @@ use crate::train::{Trained, Trainer};
 pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let method = match (args.certified, args.train.method) {
         (true, _) => Method::Certified,
-        (false, method) => method.unwrap_or(Method::Labels),
+        (false, method) => method.unwrap_or(Method::Proper),
     };
     args.train.check_used(method)?;
     if method != Method::Certified && !args.certificate.is_empty() {
@@ -31,7 +32,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
             "pass --certified, or leave --certificate out",
         ));
     }
-    let trainer = Trainer::new(method, &args.train)?;
+    let trainer = Trainer::new(method, &TrainArgs { seed: args.seed, ..args.train.clone() })?;
     let outputs = Outputs {
         model: &args.out,
         loss: args.loss_out.as_deref(),
@@ -103,7 +104,10 @@ pub(super) fn finish(
     talk.say(format!("fitting {name}: {}", described(&parts.train)));
     let start = Instant::now();
     let trained = {
-        let progress = Progress::iterations(talk, trainer.max_iter(), "iterations");
+        let progress = match trainer.max_iter() {
+            Some(length) => Progress::iterations(talk, length, "iterations"),
+            None => Progress::spinner(talk, "cross-validating"),
+        };
         trainer.run(&parts.train.sample()?, &mut Watch::new(&progress))?
     };
     let seconds = start.elapsed().as_secs_f64();
@@ -143,12 +147,16 @@ pub(super) fn finish(
         let value = summary_json(trainer, &trained, &measured, &written, seconds);
         return print(&format!("{value:#}\n"));
     }
-    talk.say(format!(
-        "{} after {} iterations, loss {}",
-        termination_words(fit.termination),
-        fit.iterations(),
-        short(fit.loss().unwrap_or(f64::NAN)),
-    ));
+    if let Some(proper) = &trained.proper {
+        talk.say(proper_words(proper));
+    } else {
+        talk.say(format!(
+            "{} after {} iterations, loss {}",
+            termination_words(fit.termination),
+            fit.iterations(),
+            short(fit.loss().unwrap_or(f64::NAN)),
+        ));
+    }
     if !trained.certificates.is_empty() {
         print(&certificate_table(&trained.certificates))?;
     }
@@ -191,7 +199,45 @@ fn summary_json(
         value["certificates"] =
             json!({"iterations": trained.certificates.len(), "violated": violated});
     }
+    if let Some(proper) = &trained.proper {
+        value["proper"] = proper_json(proper);
+    }
     value
+}
+
+/// What cross-validation weighed and found.
+fn proper_words(proper: &ProperFit) -> String {
+    let [plain, linked, result] = proper.held_out_log_loss;
+    format!(
+        "held-out log-loss: logistic regression {plain:.4}, with the learned link {linked:.4}, \
+         result {result:.4}\nC {}, slope ratio {}, share of the second fit {}",
+        short(proper.c),
+        short(proper.slope_ratio),
+        short(proper.refit_share),
+    )
+}
+
+fn proper_json(proper: &ProperFit) -> serde_json::Value {
+    let path: Vec<_> = proper
+        .path
+        .iter()
+        .map(|point| json!({"c": point.c, "log_loss": point.log_loss, "weight": point.weight}))
+        .collect();
+    let ratios: Vec<_> = proper
+        .ratios
+        .iter()
+        .map(|point| {
+            json!({"slope_ratio": point.slope_ratio, "log_loss": point.log_loss, "weight": point.weight})
+        })
+        .collect();
+    json!({
+        "c": proper.c,
+        "slope_ratio": proper.slope_ratio,
+        "refit_share": proper.refit_share,
+        "held_out_log_loss": proper.held_out_log_loss,
+        "path": path,
+        "slope_ratios": ratios,
+    })
 }
 
 fn termination_words(termination: Termination) -> &'static str {

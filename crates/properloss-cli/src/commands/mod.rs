@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod demo;
