@@ -92,33 +92,45 @@ fn option_hint(error: &properloss_data::Error) -> Option<String> {
     })
 }
 
+/// The option behind an argument of the core.
+fn core_option(what: &str) -> Option<String> {
+    const SAME: [&str; 11] = [
+        "max-iter",
+        "tol",
+        "step",
+        "l2",
+        "max-norm",
+        "slope-min",
+        "slope-max",
+        "kappa",
+        "theta",
+        "slope-floor",
+        "start",
+    ];
+    let name = what.replace('_', "-");
+    if SAME.contains(&name.as_str()) {
+        return Some(format!("change --{name}"));
+    }
+    match what {
+        "the number of folds" => Some("change --cv".into()),
+        _ if what.starts_with("class_weight") => Some("change --class-weight".into()),
+        _ => None,
+    }
+}
+
 impl From<properloss::Error> for Failure {
     fn from(error: properloss::Error) -> Self {
         let hint = match &error {
-            properloss::Error::OutOfDomain { what, .. } => {
-                let option = what.replace('_', "-");
-                let known = [
-                    "max-iter",
-                    "tol",
-                    "step",
-                    "l2",
-                    "max-norm",
-                    "slope-min",
-                    "slope-max",
-                    "kappa",
-                    "theta",
-                    "slope-floor",
-                    "start",
-                ];
-                known.contains(&option.as_str()).then(|| format!("change --{option}"))
-            }
+            properloss::Error::OutOfDomain { what, .. } => core_option(what),
             properloss::Error::UnknownLink { .. } | properloss::Error::ParameterCount { .. } => {
                 Some(
                     "links are written NAME or NAME:A,B, such as --link clipped-line:0.5,0.5"
                         .into(),
                 )
             }
-            properloss::Error::UnboundedLoss { .. } => Some("choose another --link".into()),
+            properloss::Error::UnboundedLoss { .. } => {
+                Some("choose another --link, or learn the loss with --method certified".into())
+            }
             _ => None,
         };
         Self::User { message: error.to_string(), hint }

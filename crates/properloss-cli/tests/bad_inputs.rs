@@ -134,6 +134,10 @@ fn models() {
     bad.run("transfer falling.json good.csv -o out.json");
     sandbox.write("short-link.json", piecewise("0, 0.5, 0.9"));
     bad.run("transfer short-link.json good.csv -o out.json");
+    let relative = r#"{"format": "properloss-loss", "version": 1, "link": {"kind": "relative",
+        "base": {"kind": "builtin", "name": "sigmoid"}, "p": [0, 1], "v": [0.1, 0.9]}}"#;
+    sandbox.write("bounded.json", relative);
+    bad.run("transfer bounded.json good.csv -o out.json");
     sandbox.write("renamed.csv", "a,c,y\n1,2,no\n");
     bad.run("predict model.json renamed.csv -o out.json");
     sandbox.write("text.csv", "a,b,y\n1,2,no\n2,many,yes\n");

@@ -163,7 +163,6 @@ fn the_default_method() {
         let other = sandbox.succeed(&format!("fit train.csv -o n.json {options} --json")).json();
         assert_ne!(other["options"], json["options"], "{options}");
     }
-    sandbox.succeed("transfer m.json test.csv -o t.json");
 }
 
 #[test]
@@ -235,10 +234,14 @@ fn demo() {
         assert!(outcome.stdout.contains(word), "{word} in {}", outcome.stdout);
     }
     for name in ["gaussians", "cloglog", "breast-cancer"] {
-        for end in ["model.json", "loss.json", "svg"] {
-            assert!(sandbox.path(&format!("out/demo/{name}.{end}")).exists(), "{name}.{end}");
+        for method in ["proper", "certified"] {
+            for end in ["model.json", "loss.json", "svg"] {
+                let name = format!("out/demo/{name}.{method}.{end}");
+                assert!(sandbox.path(&name).exists(), "{name}");
+            }
+            sandbox.succeed(&format!("inspect out/demo/{name}.{method}.model.json"));
         }
-        sandbox.succeed(&format!("inspect out/demo/{name}.model.json"));
+        assert!(sandbox.read(&format!("out/demo/{name}.certified.svg")).contains(">Losses<"));
     }
     let results: serde_json::Value =
         serde_json::from_str(&sandbox.read("out/demo/results.json")).unwrap();

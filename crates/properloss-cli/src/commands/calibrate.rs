@@ -37,6 +37,14 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     for (i, score) in scores.iter_mut().enumerate() {
         dataset.features.copy_row(i, std::slice::from_mut(score));
     }
+    let outside = scores.iter().position(|score| !(0.0..=1.0).contains(score));
+    if let (KindArg::Probabilities, Some(i)) = (args.kind, outside) {
+        let (file, column) = (args.data.display(), &dataset.feature_names[0]);
+        return Err(Failure::user(
+            format!("{file}, row {}, column {column:?}: {} is not a probability", i + 1, scores[i]),
+            "pass --kind scores for numbers outside [0, 1]",
+        ));
+    }
     let calibrator = Calibrator {
         folds: Folds::Stratified { count: args.cv, seed: args.seed },
         kind: match args.kind {

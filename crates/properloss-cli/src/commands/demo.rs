@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use properloss::link::{Cloglog, InverseLink};
 use properloss::metrics;
+use properloss::train::Silent;
 use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
 use properloss_data::{Dataset, ModelFile, ReadOptions, Source, read, write_atomically, write_csv};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use super::inspect::matched_sigmoid;
 use crate::args::{DemoArgs, Method, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Talk, print};
-use crate::progress::{Progress, Watch};
+use crate::progress::Progress;
 use crate::report::{LinkReport, measure, metrics_json, metrics_table};
 use crate::svg;
 use crate::table::short;
@@ -22,8 +23,9 @@ use crate::train::Trainer;
 
 /// The carried data set; see `data/README.md` for its source.
 const BREAST_CANCER: &[u8] = include_bytes!("../../../../data/breast_cancer.csv");
-/// The method whose model, loss and picture are kept.
-const SHOWN: Method = Method::Proper;
+/// The methods whose models, losses and pictures are kept: the default, and the one whose link is
+/// sure to have a canonical loss.
+const KEPT: [Method; 2] = [Method::Proper, Method::Certified];
 
 /// Runs the command.
 pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
@@ -49,7 +51,7 @@ pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
         "\nModels, losses, pictures and tables are in {}/. Look at one:\n\
          \x20 properloss inspect {}\n",
         args.out.display(),
-        args.out.join("breast-cancer.model.json").display(),
+        args.out.join("breast-cancer.proper.model.json").display(),
     ))
 }
 
@@ -78,8 +80,7 @@ impl Demo<'_> {
         ))?;
         let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
         let truth = |z: f64| 1.0 / (1.0 + (-z).exp());
-        let model = self.keep("gaussians", &train.dataset, |model| along(&train, model, truth))?;
-        self.learned(&model)?;
+        self.keep("gaussians", &train.dataset, |model| along(&train, model, truth))?;
         Ok(json!({"bayes_auc": Means::Stated.bayes_auc(), "methods": json_of(&results)}))
     }
 
@@ -96,9 +97,8 @@ impl Demo<'_> {
              (complementary log-log), {rows} rows each. The best possible log-loss is {best:.4}.\n\n",
         ))?;
         let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
-        let model =
-            self.keep("cloglog", &train.dataset, |model| along(&train, model, |z| Cloglog.u(z)))?;
-        self.learned(&model)?;
+        let truth = |z: f64| Cloglog.u(z);
+        let model = self.keep("cloglog", &train.dataset, |model| along(&train, model, truth))?;
         Ok((json!({"bayes_log_loss": best, "methods": json_of(&results)}), model))
     }
 
@@ -111,18 +111,20 @@ impl Demo<'_> {
         let link = learned.link.spec().build()?;
         let args = TrainArgs::default();
         let trainers = [
-            ("learned loss", Trainer::canonical(Method::Canonical, link, &args)),
+            ("the learned loss", Trainer::canonical(Method::Canonical, link, &args)),
+            ("a loss learned on these rows", Trainer::new(Method::Certified, &args)?),
             ("log-loss", Trainer::new(Method::Logistic, &args)?),
         ];
         let mut measured = Vec::new();
         for (name, trainer) in &trainers {
             let progress = Progress::spinner(self.talk, name);
-            let trained = trainer.run(&train.sample()?, &mut Watch::new(&progress))?;
+            let trained = trainer.run(&train.sample()?, &mut Silent)?;
+            drop(progress);
             measured.push((*name, measure(&trained.fit.model, &test)?));
         }
         self.words(&format!(
-            "\n3. The loss learned there, transferred to a new task with other weights and only\n   \
-             {FEW} rows (properloss transfer), beside log-loss on the same rows:\n\n{}",
+            "\n3. The loss that certified learned there, transferred to a new task with other weights\n   \
+             and only {FEW} rows (properloss transfer), beside others on the same rows:\n\n{}",
             metrics_table(&measured).text("   "),
         ))?;
         let pairs = measured.iter().map(|(name, summary)| ((*name).into(), metrics_json(summary)));
@@ -139,13 +141,10 @@ impl Demo<'_> {
             dataset.columns(),
         ))?;
         let results = self.compare(&folded(&dataset, 5, 0)?)?;
-        let model = self.keep("breast-cancer", &dataset, |model| {
-            model.model().ok().map(|model| {
-                let sigmoid = matched_sigmoid(&**model.link());
-                ("sigmoid, same centre and slope", Box::new(sigmoid) as Box<dyn Fn(f64) -> f64>)
-            })
+        self.keep("breast-cancer", &dataset, |model| {
+            let link = model.link.spec().build().ok()?;
+            Some(("sigmoid, same quartiles", Box::new(matched_sigmoid(&*link))))
         })?;
-        self.learned(&model)?;
         Ok(json!({"methods": json_of(&results)}))
     }
 
@@ -156,55 +155,60 @@ impl Demo<'_> {
         Ok(results)
     }
 
-    /// Fits the shown method to all rows and writes model, loss and picture.
+    /// Fits the kept methods to all rows and writes models, losses and pictures; hands back the last.
     fn keep(
         &self,
         name: &str,
         dataset: &Dataset,
-        reference: impl FnOnce(&ModelFile) -> Option<Reference>,
+        reference: impl Fn(&ModelFile) -> Option<Reference>,
     ) -> Result<ModelFile> {
-        let trainer = Trainer::new(SHOWN, &TrainArgs::default())?;
-        let progress = Progress::spinner(self.talk, SHOWN.name());
-        let trained = trainer.run(&dataset.sample()?, &mut Watch::new(&progress))?;
-        drop(progress);
-        let model = trained.model_file(&trainer, dataset);
-        self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
-        self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;
-        let link = trained.fit.model.link();
-        let report = LinkReport::new(Arc::clone(link));
-        let reference = reference(&model);
-        let references: Vec<(&str, &dyn Fn(f64) -> f64)> =
-            reference.iter().map(|(name, u)| (*name, &**u)).collect();
-        let title = format!("Learned link: {name}");
-        let svg = svg::link_and_losses(&title, &**link, &references, report.loss());
-        self.write(&format!("{name}.svg"), svg.as_bytes())?;
-        Ok(model)
+        let mut last = None;
+        for method in KEPT {
+            let trainer = Trainer::new(method, &TrainArgs::default())?;
+            let progress = Progress::spinner(self.talk, method.name());
+            let trained = trainer.run(&dataset.sample()?, &mut Silent)?;
+            drop(progress);
+            let model = trained.model_file(&trainer, dataset);
+            let name = format!("{name}.{}", method.name());
+            self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
+            self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;
+            let link = trained.fit.model.link();
+            let report = LinkReport::new(Arc::clone(link));
+            let reference = reference(&model);
+            let references: Vec<(&str, &dyn Fn(f64) -> f64)> =
+                reference.iter().map(|(name, u)| (*name, &**u)).collect();
+            let svg = svg::link_and_losses("Learned link", &**link, &references, report.loss());
+            self.write(&format!("{name}.svg"), svg.as_bytes())?;
+            self.learned(&model, &report)?;
+            last = Some(model);
+        }
+        last.ok_or_else(|| Failure::Internal("no method is kept".into()))
     }
 
     /// What was learned, in plain words.
-    fn learned(&self, model: &ModelFile) -> Result<()> {
+    fn learned(&self, model: &ModelFile, report: &LinkReport) -> Result<()> {
         let link = model.link.spec().build()?;
-        let (u, half) = (link.u(0.0), link.u_inverse(0.5));
-        let loss = |y: f64, p: f64| {
-            let loss = properloss::loss::CanonicalLoss::new(link.clone());
-            loss.map_or(f64::NAN, |loss| loss.partial_loss(y, p))
-        };
-        // Under log-loss both mistakes cost the same; the learned loss may say otherwise.
-        let (miss, alarm) = (loss(1.0, 0.1), loss(0.0, 0.9));
-        let ratio = miss / alarm;
-        let costs = if (0.9..=1.1).contains(&ratio) {
-            "about the same".to_owned()
-        } else {
-            format!("{} times as much", short(ratio))
-        };
-        let [negative, positive] = &model.classes;
-        self.words(&format!(
-            "\n   learned by {}: probability 1/2 at score {}, u(0) = {}. To say 10 % where the\n   \
-             label is {positive:?} costs {costs} as to say 90 % where it is {negative:?}.\n",
-            SHOWN.name(),
-            short(half),
-            short(u),
-        ))
+        let mut text = format!(
+            "\n   learned by {}: u(0) = {}, probability 1/2 at score {}.",
+            model.fitted.method,
+            short(link.u(0.0)),
+            short(link.u_inverse(0.5)),
+        );
+        if let Some(loss) = report.loss() {
+            // Under log-loss both mistakes cost the same; the learned loss may say otherwise.
+            let ratio = loss.partial_loss(1.0, 0.1) / loss.partial_loss(0.0, 0.9);
+            let costs = if (0.95..=1.05).contains(&ratio) {
+                "as much".to_owned()
+            } else {
+                format!("{} times as much", short(ratio))
+            };
+            let [negative, positive] = &model.classes;
+            text.push_str(&format!(
+                " Under its loss, to say\n   10 % where the label is {positive:?} costs {costs} as \
+                 to say 90 % where it is {negative:?}.",
+            ));
+        }
+        self.words(&format!("{text}\n"))
     }
 
     fn write_examples(&self, name: &str, synthetic: &Synthetic) -> Result<()> {

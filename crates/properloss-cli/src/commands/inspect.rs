@@ -22,8 +22,7 @@ pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
     if let Some(path) = &args.plot {
         let file = OutputFile::create(path)?;
         let sigmoid = matched_sigmoid(&*link);
-        let references: [(&str, &dyn Fn(f64) -> f64); 1] =
-            [("sigmoid, same centre and slope", &sigmoid)];
+        let references: [(&str, &dyn Fn(f64) -> f64); 1] = [("sigmoid, same quartiles", &sigmoid)];
         let text = svg::link_and_losses("Inverse link", &*link, &references, report.loss());
         file.finish(&text)?;
         talk.say(format!("wrote {}", path.display()));
@@ -74,12 +73,12 @@ fn provenance(fitted: &Fitted) -> String {
     text
 }
 
-/// The sigmoid through the same point at 1/2 with the mean slope of the link between 1/4 and 3/4.
+/// The sigmoid that is 1/4 and 3/4 where the link is.
 pub(super) fn matched_sigmoid(
     link: &dyn properloss::link::InverseLink,
 ) -> impl Fn(f64) -> f64 + use<> {
-    let centre = link.u_inverse(0.5);
-    let width = link.u_inverse(0.75) - link.u_inverse(0.25);
+    let (first, third) = (link.u_inverse(0.25), link.u_inverse(0.75));
+    let (centre, width) = (0.5 * (first + third), third - first);
     // The sigmoid goes from 1/4 to 3/4 within 2 log 3.
     let factor = 2.0 * 3f64.ln() / width;
     move |z| 1.0 / (1.0 + (-factor * (z - centre)).exp())

@@ -1,5 +1,6 @@
 //! `transfer`: a model on new data under a loss learned before.
 
+use properloss::loss::CanonicalLoss;
 use properloss_data::model_file::{AnyFile, read_any};
 
 use super::fit::{Outputs, finish};
@@ -7,6 +8,7 @@ use super::{Parts, load};
 use crate::args::{Method, TransferArgs};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
+use crate::table::short;
 use crate::train::Trainer;
 
 /// Runs the command.
@@ -23,6 +25,18 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
         AnyFile::Model(model) => model.loss(),
     };
     let link = loss.link.spec().build()?;
+    if CanonicalLoss::new(link.clone()).is_err() {
+        let (low, high) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
+        let message = format!(
+            "{}: the probabilities of its link stay between {} and {}: it \
+             has no canonical loss to minimise",
+            args.loss.display(),
+            short(low),
+            short(high),
+        );
+        let hint = "learn the loss with `properloss fit --method certified --loss-out FILE`";
+        return Err(Failure::user(message, hint));
+    }
     let trainer = Trainer::canonical(Method::Canonical, link, &args.train);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;

@@ -32,11 +32,11 @@ impl Axis {
         Self { label: label.into(), low, high, scale: Scale::Linear }
     }
 
-    /// Powers of ten from below `low` to above `high`.
+    /// From `low` to `high`, with ticks at powers of ten; at least one factor of ten.
     pub fn log(label: &str, low: f64, high: f64) -> Self {
         let low = if low > 0.0 && low.is_finite() { low } else { 1e-3 };
         let high = if high > low && high.is_finite() { high } else { 10.0 * low };
-        let (low, high) = (low.log10().floor(), high.log10().ceil());
+        let (low, high) = (low.log10(), high.log10());
         Self { label: label.into(), low, high: high.max(low + 1.0), scale: Scale::Log }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let unit = Axis::linear("", 0.0, 1.0);
         assert_eq!(texts(&unit), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(&Axis::linear("", -3.2, 4.1)), ["-2", "0", "2", "4"]);
-        assert_eq!(texts(&Axis::log("", 2e-5, 0.4)), ["1e-5", "1e-4", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(texts(&Axis::log("", 2e-5, 0.4)), ["1e-4", "0.001", "0.01", "0.1"]);
         assert!(unit.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
     }
 

@@ -76,11 +76,13 @@ fn losses(loss: &CanonicalLoss) -> Panel {
 /// The scores where the link varies: its support, or from 0.2 % to 99.8 %.
 fn score_range(link: &dyn InverseLink) -> (f64, f64) {
     let (mut low, mut high) = link.support();
+    // A link may have limits other than 0 and 1.
+    let (bottom, top) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
     if !low.is_finite() {
-        low = link.u_inverse(0.002);
+        low = link.u_inverse(bottom + 0.002 * (top - bottom));
     }
     if !high.is_finite() {
-        high = link.u_inverse(0.998);
+        high = link.u_inverse(top - 0.002 * (top - bottom));
     }
     let margin = 0.05 * (high - low);
     if margin.is_finite() && margin > 0.0 { (low - margin, high + margin) } else { (-5.0, 5.0) }

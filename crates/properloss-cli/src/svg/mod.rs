@@ -198,8 +198,8 @@ impl Panel {
             return;
         }
         let longest = named.iter().map(|c| c.label.chars().count()).max().unwrap_or(0);
-        // 6.7 pixels a character: a little more than the mean of the usual fonts at 13 pixels.
-        let width = 44.0 + 6.7 * longest as f64;
+        // 7.5 pixels a character: a little more than the mean of the wider usual fonts at 13 pixels.
+        let width = 46.0 + 7.5 * longest as f64;
         let height = LEGEND_LINE * named.len() as f64 + 8.0;
         let (x, y) = match self.legend {
             Corner::TopLeft => (10.0, 10.0),
