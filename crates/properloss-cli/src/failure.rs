@@ -69,9 +69,27 @@ impl From<properloss_data::Error> for Failure {
     fn from(error: properloss_data::Error) -> Self {
         match error {
             properloss_data::Error::Core(error) => error.into(),
-            error => Self::User { message: error.to_string(), hint: error.hint() },
+            error => {
+                let hint = error.hint().or_else(|| option_hint(&error));
+                Self::User { message: error.to_string(), hint }
+            }
         }
     }
+}
+
+/// The option behind a value out of its domain.
+fn option_hint(error: &properloss_data::Error) -> Option<String> {
+    let properloss_data::Error::BadOption { what, .. } = error else { return None };
+    Some(match *what {
+        "the share of the test part" => "change --test-share".into(),
+        "the number of folds" => "change --folds".into(),
+        "the number of rows" => "change --rows".into(),
+        "the number of features" => "change --features".into(),
+        "the label noise" | "the sum of the two label noises" => "change --noise".into(),
+        "the range of floor and ceiling" => "change --floor or --ceiling".into(),
+        "a true weight" => "change --norm or --intercept".into(),
+        _ => "see --help".into(),
+    })
 }
 
 impl From<properloss::Error> for Failure {
@@ -100,9 +118,7 @@ impl From<properloss::Error> for Failure {
                         .into(),
                 )
             }
-            properloss::Error::UnboundedLoss { .. } => {
-                Some("choose another --link, or --method glmtron, which needs no loss".into())
-            }
+            properloss::Error::UnboundedLoss { .. } => Some("choose another --link".into()),
             _ => None,
         };
         Self::User { message: error.to_string(), hint }

@@ -132,11 +132,17 @@ impl LinkReport {
             Some(0.0) => "none: l1(p) = l0(1 - p)".to_owned(),
             Some(value) => format!("{} (largest |u(c + v) + u(c - v) - 1|)", short(value)),
         };
+        let support = match (low.is_finite(), high.is_finite()) {
+            (false, false) => "any; the probability is never 0 or 1".to_owned(),
+            (true, false) => format!("0 below {}, never 1", short(low)),
+            (false, true) => format!("never 0, 1 above {}", short(high)),
+            (true, true) => format!("0 below {}, 1 above {}", short(low), short(high)),
+        };
         let slopes = format!("{} to {}", short(self.slopes.0), short(self.slopes.1));
         let mut text = String::new();
         for (name, value) in [
             ("link", format!("{}{knots}", self.link.spec().name())),
-            ("scores", format!("0 below {}, 1 above {}", short(low), short(high))),
+            ("scores", support),
             ("slopes", slopes),
             ("u(0)", short(self.link.u(0.0))),
             ("u(c) = 1/2", format!("at c = {}", short(self.link.u_inverse(0.5)))),

@@ -35,7 +35,7 @@ fn synth() {
     transcript.run("synth gaussians-unit-norm --rows 2 --seed 1 --bayes");
     transcript.run(
         "synth single-index --rows 3 --features 2 --link cloglog --noise 0.1 --floor 0.05 \
-         --ceiling 0.9 --intercept -1 --seed 5 --bayes",
+         --ceiling 0.9 --intercept -1 --seed 5",
     );
     transcript.run("synth --rows 5 -o five.csv");
     transcript.check();
@@ -46,11 +46,13 @@ fn synth() {
 fn fit_and_what_follows() {
     let sandbox = sandbox("fit");
     let mut transcript = Transcript::new("fit", &sandbox);
-    transcript
-        .run("fit train.csv -o model.json --loss-out loss.json --test test.csv --method labels");
-    transcript.run("evaluate model.json test.csv --plot reliability.svg");
+    transcript.run(
+        "fit train.csv -o model.json --loss-out loss.json --test test.csv --method labels \
+         --max-iter 20",
+    );
     transcript.run("transfer loss.json test.csv -o transferred.json --l2 0.001");
     transcript.run("fit train.csv -o logistic.json --method logistic --test-share 0.25 --seed 3");
+    transcript.run("evaluate logistic.json test.csv --plot reliability.svg");
     transcript.run("inspect logistic.json");
     transcript.run("predict logistic.json test.csv --columns probability,score,class -o p.csv");
     transcript.check();
@@ -82,8 +84,11 @@ fn columns_of_every_kind() {
 fn every_method() {
     let sandbox = sandbox("methods");
     let mut transcript = Transcript::new("methods", &sandbox);
-    transcript
-        .run("compare train.csv --test test.csv --methods labels,refit,slisotron,glmtron,logistic");
+    // Few iterations: far from any rule that rounding could tip, so the same on every machine.
+    transcript.run(
+        "compare train.csv --test test.csv --methods labels,refit,slisotron,glmtron,logistic \
+         --max-iter 20",
+    );
     transcript.run("compare train.csv --folds 3 --methods logistic --l2 0.01 --seed 4");
     transcript.run("fit train.csv -o c.json --method canonical --link probit");
     transcript
@@ -106,18 +111,18 @@ fn every_method() {
 #[test]
 fn certified() {
     let sandbox = sandbox("certified");
-    let line = "fit train.csv -o m.json --certified --max-iter 40 --certificate c.json \
+    let line = "fit train.csv -o m.json --certified --max-iter 12 --certificate c.json \
                 --certificate c.csv --certificate c.svg";
     let outcome = sandbox.succeed(line);
-    assert!(outcome.stdout.contains("the claimed decrease held in 40 of 40 iterations"));
+    assert!(outcome.stdout.contains("the claimed decrease held in 12 of 12 iterations"));
     let json: serde_json::Value = serde_json::from_str(&sandbox.read("c.json")).unwrap();
     let rows = json.as_array().unwrap();
-    assert_eq!(rows.len(), 40);
+    assert_eq!(rows.len(), 12);
     for row in rows {
         // The claim is checked to rounding: both are sums of 300 terms of size 1.
         assert!(row["observed"].as_f64().unwrap() >= row["claimed"].as_f64().unwrap() - 1e-12);
     }
-    assert_eq!(sandbox.read("c.csv").lines().count(), 41);
+    assert_eq!(sandbox.read("c.csv").lines().count(), 13);
     assert!(sandbox.read("c.svg").contains("Gap of the mean operators"));
 }
 
@@ -165,7 +170,7 @@ fn help_and_completions() {
 #[test]
 fn demo() {
     let sandbox = Sandbox::new("demo");
-    let outcome = sandbox.succeed("demo --out out/demo");
+    let outcome = sandbox.succeed("demo --out out/demo --rows 1000");
     for word in ["labels", "logistic", "slisotron", "Breast cancer", "learned by labels"] {
         assert!(outcome.stdout.contains(word), "{word} in {}", outcome.stdout);
     }
@@ -179,7 +184,7 @@ fn demo() {
         serde_json::from_str(&sandbox.read("out/demo/results.json")).unwrap();
     for method in results["gaussians"]["methods"].as_array().unwrap() {
         let (name, auc) = (&method["method"], method["mean"]["auc"].as_f64().unwrap());
-        // Bayes: 0.9772; the standard error of an AUC on 10,000 rows is 0.0014.
-        assert!(name == "approx" || (auc - 0.9772).abs() < 0.0035, "{name}: {auc}");
+        // Bayes: 0.9772; the standard error of an AUC on 1,000 rows is 0.0045.
+        assert!(name == "approx" || (auc - 0.9772).abs() < 0.012, "{name}: {auc}");
     }
 }

@@ -119,7 +119,7 @@ pub enum Error {
     /// A header made of numbers.
     #[error("{place}: the header looks like data: every name is a number")]
     HeaderIsData { place: Place },
-    /// A header with one column only.
+    /// A header with one column only, whose name holds another usual delimiter.
     #[error("{place}: the header holds one column only, {name:?}")]
     OneColumn { place: Place, name: String, delimiter: char },
     /// A row with more or fewer fields than the header.

@@ -129,6 +129,9 @@ pub struct EvaluateArgs {
     pub model: PathBuf,
     /// Labelled examples; `-` is standard input.
     pub data: PathBuf,
+    /// The label column [default: the one of the model's training data].
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
     /// Where to draw the reliability curve, as SVG.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
@@ -257,6 +260,9 @@ pub struct DemoArgs {
     /// The directory of its outputs; made if it does not exist.
     #[arg(short, long, value_name = "DIR", default_value = "properloss-demo")]
     pub out: PathBuf,
+    /// Rows of the synthetic data, to train and to test.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub rows: usize,
 }
 
 /// Arguments of `completions`.

@@ -7,7 +7,7 @@ use properloss_data::Dataset;
 use properloss_data::split::{Split, folds};
 use serde_json::{Value, json};
 
-use super::{Parts, described, load};
+use super::{Parts, described, load, with_class_name};
 use crate::args::{CompareArgs, Method, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
@@ -54,7 +54,8 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
 /// The training and test rows of each fold.
 pub(super) fn folded(dataset: &Dataset, k: usize, seed: u64) -> Result<Vec<(Dataset, Dataset)>> {
     let part = |split: Split| (dataset.select(&split.train), dataset.select(&split.test));
-    Ok(folds(&dataset.labels, k, seed)?.into_iter().map(part).collect())
+    let splits = folds(&dataset.labels, k, seed).map_err(|e| with_class_name(e, dataset))?;
+    Ok(splits.into_iter().map(part).collect())
 }
 
 /// One method: its measures in each round.

@@ -24,14 +24,13 @@ use crate::train::Trainer;
 const BREAST_CANCER: &[u8] = include_bytes!("../../../../data/breast_cancer.csv");
 /// The method whose model, loss and picture are kept.
 const SHOWN: Method = Method::Labels;
-const ROWS: usize = 10_000;
 
 /// Runs the command.
 pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
     std::fs::create_dir_all(&args.out).map_err(|source| {
         Failure::from(properloss_data::Error::Write { file: args.out.clone(), source })
     })?;
-    let demo = Demo { out: &args.out, talk };
+    let demo = Demo { out: &args.out, rows: args.rows, talk };
     let gaussians = demo.gaussians()?;
     let (cloglog, loss) = demo.single_index()?;
     let transfer = demo.transfer(&loss)?;
@@ -56,21 +55,23 @@ pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
 
 struct Demo<'a> {
     out: &'a Path,
+    rows: usize,
     talk: Talk,
 }
 
 /// A curve for the picture: its name and the function.
-type Reference<'a> = (&'a str, &'a dyn Fn(f64) -> f64);
+type Reference = (&'static str, Box<dyn Fn(f64) -> f64>);
 
 impl Demo<'_> {
     /// The paper's synthetic data: the sigmoid is the true link, so nothing should beat logistic
     /// regression, and a learned link should come out close to the sigmoid.
     fn gaussians(&self) -> Result<Value> {
+        let rows = self.rows;
         let (train, test) =
-            (gaussians(ROWS, Means::Stated, 1)?, gaussians(ROWS, Means::Stated, 2)?);
+            (gaussians(rows, Means::Stated, 1)?, gaussians(rows, Means::Stated, 2)?);
         self.write_examples("gaussians.csv", &train)?;
         self.words(&format!(
-            "1. Two normal clouds, {ROWS} rows to train and {ROWS} to test. The true link is the\n   \
+            "1. Two normal clouds, {rows} rows to train and {rows} to test. The true link is the\n   \
              sigmoid; the best possible AUC is {:.4}, the best possible log-loss here {:.4}.\n\n",
             Means::Stated.bayes_auc(),
             bayes_log_loss(&test)?,
@@ -84,14 +85,15 @@ impl Demo<'_> {
 
     /// Data with an asymmetric true link, where the sigmoid is wrong and the link can be learned.
     fn single_index(&self) -> Result<(Value, ModelFile)> {
+        let rows = self.rows;
         let family = SingleIndex::new(5, 2.0, 1)?;
-        let make = |seed| family.generate_with_link("cloglog", &Cloglog, ROWS, seed);
+        let make = |seed| family.generate_with_link("cloglog", &Cloglog, rows, seed);
         let (train, test) = (make(3)?, make(4)?);
         self.write_examples("cloglog.csv", &train)?;
         let best = bayes_log_loss(&test)?;
         self.words(&format!(
             "\n2. One linear score of five features under an asymmetric true link\n   \
-             (complementary log-log), {ROWS} rows each. The best possible log-loss is {best:.4}.\n\n",
+             (complementary log-log), {rows} rows each. The best possible log-loss is {best:.4}.\n\n",
         ))?;
         let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
         let model =
@@ -105,7 +107,7 @@ impl Demo<'_> {
         const FEW: usize = 300;
         let family = SingleIndex::new(5, 2.0, 7)?;
         let make = |rows, seed| family.generate_with_link("cloglog", &Cloglog, rows, seed);
-        let (train, test) = (make(FEW, 5)?.dataset, make(ROWS, 6)?.dataset);
+        let (train, test) = (make(FEW, 5)?.dataset, make(self.rows, 6)?.dataset);
         let link = learned.link.spec().build()?;
         let args = TrainArgs::default();
         let trainers = [
@@ -159,7 +161,7 @@ impl Demo<'_> {
         &self,
         name: &str,
         dataset: &Dataset,
-        reference: impl FnOnce(&ModelFile) -> Option<(&'static str, Box<dyn Fn(f64) -> f64>)>,
+        reference: impl FnOnce(&ModelFile) -> Option<Reference>,
     ) -> Result<ModelFile> {
         let trainer = Trainer::new(SHOWN, &TrainArgs::default())?;
         let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
@@ -171,7 +173,7 @@ impl Demo<'_> {
         let link = trained.fit.model.link();
         let report = LinkReport::new(Arc::clone(link));
         let reference = reference(&model);
-        let references: Vec<Reference<'_>> =
+        let references: Vec<(&str, &dyn Fn(f64) -> f64)> =
             reference.iter().map(|(name, u)| (*name, &**u)).collect();
         let title = format!("Learned link: {name}");
         let svg = svg::link_and_losses(&title, &**link, &references, report.loss());
@@ -231,7 +233,7 @@ fn along(
     synthetic: &Synthetic,
     model: &ModelFile,
     truth: impl Fn(f64) -> f64 + 'static,
-) -> Option<(&'static str, Box<dyn Fn(f64) -> f64>)> {
+) -> Option<Reference> {
     let w = &model.weights;
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let a = dot(w, &synthetic.weights) / dot(w, w);

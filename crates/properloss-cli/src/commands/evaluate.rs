@@ -20,8 +20,11 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     let plot = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
-        let encoder = &file.preprocessing.encoder;
-        read_encoded(&source(&args.data)?, encoder, args.unknown.rule(), &options)?
+        let mut encoder = file.preprocessing.encoder.clone();
+        if let (Some(label), Some(name)) = (&mut encoder.label, &args.label) {
+            label.column = Some(name.clone());
+        }
+        read_encoded(&source(&args.data)?, &encoder, args.unknown.rule(), &options)?
     };
     let scores = model.scores(dataset.matrix()?)?;
     let mut probabilities = scores.clone();

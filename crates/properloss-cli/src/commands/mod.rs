@@ -50,7 +50,8 @@ impl Parts {
             return Ok(Self { train: dataset, test: Some(test) });
         }
         let Some(share) = test_share else { return Ok(Self { train: dataset, test: None }) };
-        let Split { train, test } = train_test(&dataset.labels, share, seed)?;
+        let split = train_test(&dataset.labels, share, seed);
+        let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
         Ok(Self { train: dataset.select(&train), test: Some(dataset.select(&test)) })
     }
 }
@@ -64,4 +65,15 @@ fn described(dataset: &Dataset) -> String {
         dataset.positives(),
         dataset.classes[1],
     )
+}
+
+/// A split knows the classes as 0 and 1 only.
+fn with_class_name(error: properloss_data::Error, dataset: &Dataset) -> properloss_data::Error {
+    match error {
+        properloss_data::Error::TooFewRows { class, count, needed } => {
+            let class = dataset.classes[usize::from(class == "1")].clone();
+            properloss_data::Error::TooFewRows { class, count, needed }
+        }
+        error => error,
+    }
 }

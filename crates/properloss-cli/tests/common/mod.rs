@@ -83,10 +83,14 @@ impl Sandbox {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // A program that fails early does not read its input.
-        let _ = stdin.write_all(input);
-        drop(stdin);
-        let output = child.wait_with_output().unwrap();
+        let output = std::thread::scope(|scope| {
+            // On a thread of its own: a program that streams writes before it has read everything.
+            // One that fails early does not read its input at all.
+            scope.spawn(move || {
+                let _ = stdin.write_all(input);
+            });
+            child.wait_with_output().unwrap()
+        });
         Outcome {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),

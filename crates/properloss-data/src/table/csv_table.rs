@@ -131,7 +131,10 @@ impl Table for CsvTable {
 }
 
 fn check_header(names: &[String], place: &Place, delimiter: u8) -> Result<()> {
-    if let [name] = names {
+    // A file of one column may be meant: a model of one feature needs no more.
+    if let [name] = names
+        && name.contains([',', ';', '\t', '|'])
+    {
         return Err(Error::OneColumn {
             place: place.clone(),
             name: name.clone(),
