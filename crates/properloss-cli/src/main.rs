@@ -1,3 +1,92 @@
 //! The `properloss` command.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `args` | the command line as types |
+//! | `commands` | one file each |
+//! | `train` | from options to a trainer and its run |
+//! | `report`, `table`, `svg` | what was learned, as text, JSON and pictures |
+//! | `output`, `progress`, `failure` | stdout, stderr, files, exit status |
 
-fn main() {}
+mod args;
+mod commands;
+mod failure;
+mod output;
+mod progress;
+mod report;
+mod svg;
+mod table;
+mod train;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use failure::{Failure, Result};
+use output::Talk;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    // A panic is a mistake of ours like any other: say so, exit with 2, and drop what was begun.
+    std::panic::set_hook(Box::new(|_| {}));
+    match std::panic::catch_unwind(|| run(cli)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.report(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Failure::Internal(text.unwrap_or("unknown panic").to_owned()).report()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    let talk = Talk { json: cli.json, quiet: cli.quiet };
+    if let Some(threads) = cli.threads {
+        if threads == 0 {
+            return Err(Failure::user("--threads is 0; it must be 1 or more", "pass --threads 1"));
+        }
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .map_err(|error| Failure::Internal(error.to_string()))?;
+    }
+    match cli.command {
+        Command::Fit(args) => commands::fit::run(&args, talk),
+        Command::Predict(args) => commands::predict::run(&args, talk),
+        Command::Evaluate(args) => commands::evaluate::run(&args, talk),
+        Command::Transfer(args) => commands::transfer::run(&args, talk),
+        Command::Inspect(args) => commands::inspect::run(&args, talk),
+        Command::Compare(args) => commands::compare::run(&args, talk),
+        Command::Synth(args) => commands::synth::run(&args, talk),
+        Command::Demo(args) => commands::demo::run(&args, talk),
+        Command::Completions(args) => commands::completions::run(args.shell),
+    }
+}
+
+/// Help and version are data; a wrong usage is the user's mistake, with a hint.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(1)
+        }
+        _ => {
+            let text = error.to_string();
+            let text = text
+                .replace("  tip: ", "hint: ")
+                .replace("For more information, try '--help'.", "hint: see --help");
+            let _ = write!(std::io::stderr().lock(), "{text}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,1 +1,42 @@
-//! Readers, generators and model files for properloss.
+//! Files for properloss: readers of examples, synthetic data, splits, model and loss files.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`read`] | a file of any format to a [`Dataset`], or row by row for prediction |
+//! | [`table`] | CSV, TSV and Parquet as rows of named columns |
+//! | [`encoder`] | columns to features: numbers, one-hot categories, fills; kept in the model |
+//! | [`idx`] | MNIST's image format |
+//! | [`synthetic`], [`random`] | examples with known probabilities, from a stream that never changes |
+//! | [`split`] | stratified train/test splits and folds |
+//! | [`model_file`] | model and loss files, version 1 |
+//! | [`atomic`] | outputs that appear whole or not at all |
+#![forbid(unsafe_code)]
+
+pub mod atomic;
+pub mod dataset;
+pub mod encoder;
+pub mod error;
+mod fit_encoder;
+pub mod idx;
+pub mod labels;
+mod libsvm;
+pub mod model_file;
+pub mod options;
+pub mod random;
+pub mod read;
+pub mod source;
+pub mod split;
+pub mod synthetic;
+pub mod table;
+mod write_csv;
+
+pub use atomic::{AtomicFile, write_atomically};
+pub use dataset::{DataDescription, Dataset, Features};
+pub use encoder::Encoder;
+pub use error::{Error, Result};
+pub use labels::Classes;
+pub use model_file::{LossFile, ModelFile};
+pub use options::{LabelUse, Missing, ReadOptions, Storage, UnknownCategory};
+pub use read::{Format, read};
+pub use source::Source;
+pub use write_csv::write_csv;

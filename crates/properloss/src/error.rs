@@ -79,6 +79,83 @@ pub enum Error {
         /// Its length.
         other_length: usize,
     },
+    /// A matrix cell is NaN or infinite.
+    #[error(
+        "row {row}, column {column} is {value}; every value must be finite (fill in or drop missing values first)"
+    )]
+    NotFiniteCell {
+        /// Row of the cell, from 0.
+        row: usize,
+        /// Column of the cell, from 0.
+        column: usize,
+        /// The value.
+        value: f64,
+    },
+    /// The values of a dense matrix do not fill its shape.
+    #[error("a matrix of {rows} rows and {columns} columns cannot hold {length} value(s)")]
+    MatrixShape {
+        /// Rows asked for.
+        rows: usize,
+        /// Columns asked for.
+        columns: usize,
+        /// Values given.
+        length: usize,
+    },
+    /// A sparse matrix stores a value in a column it does not have.
+    #[error("row {row} stores a value in column {column}, but there are {columns} columns")]
+    SparseColumn {
+        /// Row of the value, from 0.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// The columns within a row of a sparse matrix do not increase strictly.
+    #[error(
+        "row {row} stores column {column} out of order or twice; sort the columns of each row and add up duplicates first"
+    )]
+    SparseOrder {
+        /// The row, from 0.
+        row: usize,
+        /// The first column that is not above the one before it.
+        column: usize,
+    },
+    /// Every row (of positive weight) has the same label.
+    #[error("every label is {label}; a classifier needs rows of both classes")]
+    OneClass {
+        /// The only label found.
+        label: u8,
+    },
+    /// No link has this name.
+    #[error("there is no link named {name:?}; the known links are {known}")]
+    UnknownLink {
+        /// The name asked for.
+        name: String,
+        /// The names of the registry.
+        known: String,
+    },
+    /// A link was given the wrong number of parameters.
+    #[error("the link {name} takes {expected} parameter(s) ({parameters}), not {given}")]
+    ParameterCount {
+        /// The link.
+        name: &'static str,
+        /// How many it takes.
+        expected: usize,
+        /// Their names.
+        parameters: String,
+        /// How many were given.
+        given: usize,
+    },
+    /// The canonical loss of this link is infinite everywhere.
+    #[error(
+        "the link {link} has tails so heavy that its canonical loss is infinite; \
+         use a CompositeLoss (for example log-loss with this link)"
+    )]
+    UnboundedLoss {
+        /// The link.
+        link: String,
+    },
     /// A sequence that has to be in order is not.
     #[error("{what}[{index}] is {value}, below {what}[{}], which is {previous}; sort it first", index - 1)]
     NotSorted {

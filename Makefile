@@ -1,0 +1,64 @@
+# properloss: `make demo` shows it, `make test` checks everything, `make help` lists the rest.
+# Needs: a Rust toolchain, Python 3.11 or newer, make. Everything else is installed below .venv.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
+	cargo run --release --quiet -p properloss-cli --bin properloss -- demo --out target/demo
+
+test: lint test-rust doc test-python ## everything CI runs
+
+lint: ## rustfmt and clippy, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+test-rust: ## unit, property, documentation and command-line tests
+	cargo test --workspace --quiet
+
+$(VENV)/.installed: python/requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -r python/requirements-dev.txt
+	touch $@
+
+build-python: $(VENV)/.installed ## the Python module, into .venv
+	VIRTUAL_ENV=$(abspath $(VENV)) $(PY) -m maturin develop --release --quiet
+
+test-python: build-python ## types, documentation and scikit-learn's checks of the Python package
+	$(PY) -m mypy
+	$(PY) -m pytest
+
+OLDEST := .venv-oldest
+$(OLDEST)/.installed: python/requirements-oldest.txt
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip --disable-pip-version-check --quiet install -r python/requirements-oldest.txt
+	touch $@
+
+test-oldest: build-python $(OLDEST)/.installed ## the same tests on the oldest supported scikit-learn
+	PYTHONPATH=python $(OLDEST)/bin/python -m pytest
+
+bench-python: build-python ## Python against Rust and against scikit-learn, in one run
+	$(PY) python/bench/overhead.py
+
+doc: ## the Rust documentation, below target/doc/
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+fmt: ## format the Rust code
+	cargo fmt --all
+
+fuzz: ## the slow property tests (tens of minutes)
+	PROPERLOSS_PROFILE=fuzz cargo test --release --workspace
+
+clean: ## remove everything that was built or installed
+	rm -rf target $(VENV) $(OLDEST)

@@ -1,0 +1,183 @@
+//! Options of the data: format, roles of the columns, classes, missing values.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use properloss_data::{Format, Missing, ReadOptions, Source, Storage, UnknownCategory};
+
+use crate::failure::{Failure, Result};
+
+/// How a file is written.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "File options")]
+pub struct FileArgs {
+    /// The format [default: found from the file].
+    #[arg(long)]
+    pub format: Option<FormatArg>,
+    /// What stands between the fields of a text table: one character, or `tab`.
+    #[arg(long, value_name = "CHAR")]
+    pub delimiter: Option<String>,
+    /// The text table has no line of names; the columns are x1, x2, ...
+    #[arg(long)]
+    pub no_header: bool,
+    /// LibSVM: indices count from 0.
+    #[arg(long)]
+    pub zero_based: bool,
+    /// IDX: the label file [default: the one that belongs to the images].
+    #[arg(long, value_name = "FILE")]
+    pub labels_file: Option<PathBuf>,
+    /// Hold tables in 4 bytes a value (rounded) instead of 8.
+    #[arg(long)]
+    pub single_precision: bool,
+}
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Text with commas.
+    Csv,
+    /// Text with tabs.
+    Tsv,
+    /// Apache Parquet.
+    Parquet,
+    /// `label index:value ...`
+    Libsvm,
+    /// The image format of MNIST.
+    Idx,
+}
+
+/// What to do with a category that did not occur at training.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct UnknownArg {
+    /// What to do with a category that did not occur at training.
+    #[arg(long, value_enum, default_value_t = UnknownRule::Error)]
+    pub unknown_category: UnknownRule,
+}
+
+/// The rule for unknown categories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UnknownRule {
+    /// Refuse it, naming its place.
+    Error,
+    /// Encode it as none of the known ones.
+    Zeros,
+}
+
+impl UnknownArg {
+    /// As the readers take it.
+    pub fn rule(self) -> UnknownCategory {
+        match self.unknown_category {
+            UnknownRule::Error => UnknownCategory::Error,
+            UnknownRule::Zeros => UnknownCategory::Zeros,
+        }
+    }
+}
+
+/// The roles of the columns.
+#[derive(Debug, Clone, Args)]
+pub struct DataArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    /// The label column [default: the last one].
+    #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
+    pub label: Option<String>,
+    /// The label values of the positive class [default: the larger of two].
+    #[arg(long, value_name = "VALUE,...", value_delimiter = ',', help_heading = "Data options")]
+    pub positive: Vec<String>,
+    /// The label values of the negative class; with both lists, other rows are left out.
+    #[arg(long, value_name = "VALUE,...", value_delimiter = ',', help_heading = "Data options")]
+    pub negative: Vec<String>,
+    /// The column of example weights.
+    #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
+    pub weight: Option<String>,
+    /// A column that is no feature; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
+    pub ignore: Vec<String>,
+    /// A column to treat as categories even if it holds numbers; may be repeated.
+    #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
+    pub categorical: Vec<String>,
+    /// What to do with a missing value.
+    #[arg(long, value_enum, default_value_t = MissingArg::Error, help_heading = "Data options")]
+    pub missing: MissingArg,
+    /// A text that stands for a missing value, instead of the usual ones; may be repeated.
+    #[arg(long, value_name = "TEXT", help_heading = "Data options")]
+    pub missing_word: Vec<String>,
+    /// The most categories that a column may have unless it is named by --categorical.
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Data options")]
+    pub max_categories: usize,
+    /// LibSVM: the number of features [default: the largest index].
+    #[arg(long, value_name = "N", help_heading = "Data options")]
+    pub features: Option<usize>,
+}
+
+/// The rule for missing values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MissingArg {
+    /// Refuse it, naming its place.
+    Error,
+    /// Fill it with the mean of the column.
+    Mean,
+    /// Leave the row out.
+    Drop,
+}
+
+impl FileArgs {
+    /// As the readers take it.
+    pub fn options(&self) -> Result<ReadOptions> {
+        Ok(ReadOptions {
+            format: self.format.map(|format| match format {
+                FormatArg::Csv => Format::Csv,
+                FormatArg::Tsv => Format::Tsv,
+                FormatArg::Parquet => Format::Parquet,
+                FormatArg::Libsvm => Format::Libsvm,
+                FormatArg::Idx => Format::Idx,
+            }),
+            delimiter: self.delimiter.as_deref().map(delimiter).transpose()?,
+            header: !self.no_header,
+            zero_based: self.zero_based,
+            labels_file: self.labels_file.clone(),
+            storage: if self.single_precision { Storage::F32 } else { Storage::F64 },
+            ..ReadOptions::default()
+        })
+    }
+}
+
+impl DataArgs {
+    /// As the readers take it.
+    pub fn options(&self) -> Result<ReadOptions> {
+        let mut options = self.file.options()?;
+        options.label.clone_from(&self.label);
+        options.positive.clone_from(&self.positive);
+        options.negative.clone_from(&self.negative);
+        options.weight.clone_from(&self.weight);
+        options.ignore.clone_from(&self.ignore);
+        options.categorical.clone_from(&self.categorical);
+        options.missing = match self.missing {
+            MissingArg::Error => Missing::Error,
+            MissingArg::Mean => Missing::Mean,
+            MissingArg::Drop => Missing::Drop,
+        };
+        if !self.missing_word.is_empty() {
+            options.missing_words.clone_from(&self.missing_word);
+        }
+        options.max_categories = self.max_categories;
+        options.features = self.features;
+        Ok(options)
+    }
+}
+
+fn delimiter(text: &str) -> Result<u8> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(byte),
+        _ => Err(Failure::user(
+            format!("--delimiter is {text:?}; it must be one ASCII character"),
+            "for a tab, pass --delimiter tab",
+        )),
+    }
+}
+
+/// A file, or all of standard input for `-`.
+pub fn source(path: &Path) -> Result<Source> {
+    if path == Path::new("-") { Ok(Source::stdin()?) } else { Ok(Source::from(path)) }
+}

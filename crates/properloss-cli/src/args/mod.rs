@@ -1,0 +1,278 @@
+//! The command line as types.
+
+mod data;
+mod train;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use data::{DataArgs, FileArgs, UnknownArg, source};
+pub use train::{Method, ScheduleArg, TrainArgs, parse_link};
+
+/// Learn a binary classifier together with its proper loss.
+#[derive(Debug, Parser)]
+#[command(name = "properloss", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Data goes to stdout, words to stderr. \
+Exit status: 0 success, 1 a mistake in the input or the options, 2 a mistake in properloss.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print results as JSON.
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub json: bool,
+    /// No words on stderr, except errors.
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    pub quiet: bool,
+    /// Number of threads [default: all cores]. The results do not depend on it.
+    #[arg(long, value_name = "N", global = true, help_heading = "Global options")]
+    pub threads: Option<usize>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Learn a model (and its loss) from a file of examples.
+    Fit(Box<FitArgs>),
+    /// Give the rows of a file probabilities, scores or classes.
+    Predict(PredictArgs),
+    /// Measure a model on labelled examples.
+    Evaluate(EvaluateArgs),
+    /// Learn a model on new data under a loss learned before.
+    Transfer(Box<TransferArgs>),
+    /// Show what a model file or a loss file holds.
+    Inspect(InspectArgs),
+    /// Compare methods on one data set.
+    Compare(Box<CompareArgs>),
+    /// Make synthetic examples whose true probabilities are known.
+    Synth(SynthArgs),
+    /// Learn classifiers and their losses on carried data and show what came out.
+    Demo(DemoArgs),
+    /// Print the completions of a shell.
+    Completions(CompletionsArgs),
+}
+
+/// Arguments of `fit`.
+#[derive(Debug, Args)]
+pub struct FitArgs {
+    /// The examples: CSV, TSV, Parquet, LibSVM or IDX, plain or gzip; `-` is standard input.
+    pub data: PathBuf,
+    /// Where to write the model.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Where to write the learned loss, for `transfer`.
+    #[arg(long, value_name = "FILE")]
+    pub loss_out: Option<PathBuf>,
+    /// Measure the model on this file too.
+    #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
+    pub test: Option<PathBuf>,
+    /// Keep this share of the rows for a test.
+    #[arg(long, value_name = "SHARE")]
+    pub test_share: Option<f64>,
+    /// Chooses the rows of the test.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// A decrease of the loss that is proved and checked at every iteration (--method certified).
+    #[arg(long, conflicts_with = "method")]
+    pub certified: bool,
+    /// Where to write the certificates of --certified: `.json`, `.csv`, or `.svg` for a plot;
+    /// may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub certificate: Vec<PathBuf>,
+    #[command(flatten)]
+    pub data_args: DataArgs,
+    #[command(flatten)]
+    pub train: TrainArgs,
+}
+
+/// Arguments of `predict`.
+#[derive(Debug, Args)]
+pub struct PredictArgs {
+    /// The model.
+    pub model: PathBuf,
+    /// The rows; `-` is standard input. A label column is not needed, and not looked at.
+    pub data: PathBuf,
+    /// Where to write the predictions [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// What to write for each row.
+    #[arg(long, value_delimiter = ',', default_value = "probability")]
+    pub columns: Vec<Prediction>,
+    /// The probability above which a row is of the positive class.
+    #[arg(long, value_name = "P", default_value_t = 0.5)]
+    pub threshold: f64,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// What to predict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Prediction {
+    /// The probability of the positive class.
+    #[value(alias = "probabilities")]
+    Probability,
+    /// The score, whose probability the link gives.
+    #[value(alias = "scores")]
+    Score,
+    /// The name of the class.
+    #[value(alias = "classes")]
+    Class,
+}
+
+/// Arguments of `evaluate`.
+#[derive(Debug, Args)]
+pub struct EvaluateArgs {
+    /// The model.
+    pub model: PathBuf,
+    /// Labelled examples; `-` is standard input.
+    pub data: PathBuf,
+    /// Where to draw the reliability curve, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// Arguments of `transfer`.
+#[derive(Debug, Args)]
+pub struct TransferArgs {
+    /// The loss file (or a model, whose loss is taken).
+    pub loss: PathBuf,
+    /// The examples of the new task.
+    pub data: PathBuf,
+    /// Where to write the model.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Measure the model on this file too.
+    #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
+    pub test: Option<PathBuf>,
+    /// Keep this share of the rows for a test.
+    #[arg(long, value_name = "SHARE")]
+    pub test_share: Option<f64>,
+    /// Chooses the rows of the test.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub data_args: DataArgs,
+    #[command(flatten)]
+    pub train: TrainArgs,
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// A model or a loss file.
+    pub file: PathBuf,
+    /// Where to draw the link and the losses, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The examples; `-` is standard input.
+    pub data: PathBuf,
+    /// The methods [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "METHOD,...")]
+    pub methods: Vec<Method>,
+    /// Cross-validate with this many folds [default: 5].
+    #[arg(long, value_name = "K", conflicts_with_all = ["test", "test_share"])]
+    pub folds: Option<usize>,
+    /// Measure on this file.
+    #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
+    pub test: Option<PathBuf>,
+    /// Measure on this share of the rows.
+    #[arg(long, value_name = "SHARE")]
+    pub test_share: Option<f64>,
+    /// Chooses the rows of the folds or the test.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub data_args: DataArgs,
+    #[command(flatten)]
+    pub train: TrainArgs,
+}
+
+/// Arguments of `synth`.
+#[derive(Debug, Args)]
+pub struct SynthArgs {
+    /// The family.
+    #[arg(value_enum, default_value_t = Family::Gaussians)]
+    pub family: Family,
+    /// Number of rows.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub rows: usize,
+    /// Where to write the CSV file [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The random stream.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Add the column `bayes`, the true probability of class 1.
+    #[arg(long)]
+    pub bayes: bool,
+    /// single-index: number of features.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub features: usize,
+    /// single-index: norm of the true weights.
+    #[arg(long, value_name = "X", default_value_t = 2.0)]
+    pub norm: f64,
+    /// single-index: the true intercept.
+    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub intercept: f64,
+    /// single-index: the true link, NAME or NAME:A,B.
+    #[arg(long, value_name = "LINK", default_value = "sigmoid")]
+    pub link: String,
+    /// single-index: the probability far to the left.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    pub floor: f64,
+    /// single-index: the probability far to the right.
+    #[arg(long, value_name = "P", default_value_t = 1.0)]
+    pub ceiling: f64,
+    /// single-index: the share of labels that are flipped, in either class.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub noise: f64,
+}
+
+/// A family of synthetic data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    /// Two normal distributions in the plane, means (1, 1) and (-1, -1).
+    Gaussians,
+    /// The same with means of norm 1.
+    GaussiansUnitNorm,
+    /// Normal features; the probability depends on one linear score, through any link.
+    SingleIndex,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// The directory of its outputs; made if it does not exist.
+    #[arg(short, long, value_name = "DIR", default_value = "properloss-demo")]
+    pub out: PathBuf,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: Shell,
+}
+
+/// A shell with completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// bash
+    Bash,
+    /// zsh
+    Zsh,
+    /// fish
+    Fish,
+}

@@ -1,0 +1,244 @@
+//! `demo`: the main job on data that the program carries.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use properloss::link::{Cloglog, InverseLink};
+use properloss::metrics;
+use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
+use properloss_data::{Dataset, ModelFile, ReadOptions, Source, read, write_atomically, write_csv};
+use serde_json::{Value, json};
+
+use super::compare::{Comparison, compare, folded, json_of, table};
+use super::inspect::matched_sigmoid;
+use crate::args::{DemoArgs, Method, TrainArgs};
+use crate::failure::{Failure, Result};
+use crate::output::{Talk, print};
+use crate::progress::{Progress, Watch};
+use crate::report::{LinkReport, measure, metrics_json, metrics_table};
+use crate::svg;
+use crate::table::short;
+use crate::train::Trainer;
+
+/// The carried data set; see `data/README.md` for its source.
+const BREAST_CANCER: &[u8] = include_bytes!("../../../../data/breast_cancer.csv");
+/// The method whose model, loss and picture are kept.
+const SHOWN: Method = Method::Labels;
+const ROWS: usize = 10_000;
+
+/// Runs the command.
+pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
+    std::fs::create_dir_all(&args.out).map_err(|source| {
+        Failure::from(properloss_data::Error::Write { file: args.out.clone(), source })
+    })?;
+    let demo = Demo { out: &args.out, talk };
+    let gaussians = demo.gaussians()?;
+    let (cloglog, loss) = demo.single_index()?;
+    let transfer = demo.transfer(&loss)?;
+    let breast_cancer = demo.breast_cancer()?;
+    let value = json!({
+        "gaussians": gaussians,
+        "cloglog": cloglog,
+        "transfer": transfer,
+        "breast_cancer": breast_cancer,
+    });
+    demo.write("results.json", format!("{value:#}\n").as_bytes())?;
+    if talk.json {
+        return print(&format!("{value:#}\n"));
+    }
+    demo.words(&format!(
+        "\nModels, losses, pictures and tables are in {}/. Look at one:\n\
+         \x20 properloss inspect {}\n",
+        args.out.display(),
+        args.out.join("breast-cancer.model.json").display(),
+    ))
+}
+
+struct Demo<'a> {
+    out: &'a Path,
+    talk: Talk,
+}
+
+/// A curve for the picture: its name and the function.
+type Reference<'a> = (&'a str, &'a dyn Fn(f64) -> f64);
+
+impl Demo<'_> {
+    /// The paper's synthetic data: the sigmoid is the true link, so nothing should beat logistic
+    /// regression, and a learned link should come out close to the sigmoid.
+    fn gaussians(&self) -> Result<Value> {
+        let (train, test) =
+            (gaussians(ROWS, Means::Stated, 1)?, gaussians(ROWS, Means::Stated, 2)?);
+        self.write_examples("gaussians.csv", &train)?;
+        self.words(&format!(
+            "1. Two normal clouds, {ROWS} rows to train and {ROWS} to test. The true link is the\n   \
+             sigmoid; the best possible AUC is {:.4}, the best possible log-loss here {:.4}.\n\n",
+            Means::Stated.bayes_auc(),
+            bayes_log_loss(&test)?,
+        ))?;
+        let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
+        let truth = |z: f64| 1.0 / (1.0 + (-z).exp());
+        let model = self.keep("gaussians", &train.dataset, |model| along(&train, model, truth))?;
+        self.learned(&model)?;
+        Ok(json!({"bayes_auc": Means::Stated.bayes_auc(), "methods": json_of(&results)}))
+    }
+
+    /// Data with an asymmetric true link, where the sigmoid is wrong and the link can be learned.
+    fn single_index(&self) -> Result<(Value, ModelFile)> {
+        let family = SingleIndex::new(5, 2.0, 1)?;
+        let make = |seed| family.generate_with_link("cloglog", &Cloglog, ROWS, seed);
+        let (train, test) = (make(3)?, make(4)?);
+        self.write_examples("cloglog.csv", &train)?;
+        let best = bayes_log_loss(&test)?;
+        self.words(&format!(
+            "\n2. One linear score of five features under an asymmetric true link\n   \
+             (complementary log-log), {ROWS} rows each. The best possible log-loss is {best:.4}.\n\n",
+        ))?;
+        let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
+        let model =
+            self.keep("cloglog", &train.dataset, |model| along(&train, model, |z| Cloglog.u(z)))?;
+        self.learned(&model)?;
+        Ok((json!({"bayes_log_loss": best, "methods": json_of(&results)}), model))
+    }
+
+    /// The loss learned in the second part on few new rows of the same kind.
+    fn transfer(&self, learned: &ModelFile) -> Result<Value> {
+        const FEW: usize = 300;
+        let family = SingleIndex::new(5, 2.0, 7)?;
+        let make = |rows, seed| family.generate_with_link("cloglog", &Cloglog, rows, seed);
+        let (train, test) = (make(FEW, 5)?.dataset, make(ROWS, 6)?.dataset);
+        let link = learned.link.spec().build()?;
+        let args = TrainArgs::default();
+        let trainers = [
+            ("learned loss", Trainer::canonical(Method::Canonical, link, &args)),
+            ("log-loss", Trainer::new(Method::Logistic, &args)?),
+        ];
+        let mut measured = Vec::new();
+        for (name, trainer) in &trainers {
+            let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
+            let trained = trainer.run(&train.sample()?, &mut Watch::new(&progress))?;
+            measured.push((*name, measure(&trained.fit.model, &test)?));
+        }
+        self.words(&format!(
+            "\n3. The loss learned there, transferred to a new task with other weights and only\n   \
+             {FEW} rows (properloss transfer), beside log-loss on the same rows:\n\n{}",
+            metrics_table(&measured).text("   "),
+        ))?;
+        let pairs = measured.iter().map(|(name, summary)| ((*name).into(), metrics_json(summary)));
+        Ok(Value::Object(pairs.collect()))
+    }
+
+    /// The carried real data.
+    fn breast_cancer(&self) -> Result<Value> {
+        let source = Source::memory("breast_cancer.csv", BREAST_CANCER);
+        let dataset = read(&source, &ReadOptions::default())?;
+        self.words(&format!(
+            "\n4. Breast cancer: {} rows, {} features, 5 folds.\n\n",
+            dataset.rows(),
+            dataset.columns(),
+        ))?;
+        let results = self.compare(&folded(&dataset, 5, 0)?)?;
+        let model = self.keep("breast-cancer", &dataset, |model| {
+            model.model().ok().map(|model| {
+                let sigmoid = matched_sigmoid(&**model.link());
+                ("sigmoid, same centre and slope", Box::new(sigmoid) as Box<dyn Fn(f64) -> f64>)
+            })
+        })?;
+        self.learned(&model)?;
+        Ok(json!({"methods": json_of(&results)}))
+    }
+
+    fn compare(&self, rounds: &[(Dataset, Dataset)]) -> Result<Vec<Comparison>> {
+        let args = TrainArgs::default();
+        let results = compare(&Method::COMPARED, &args, rounds, self.talk)?;
+        self.words(&table(&results).text("   "))?;
+        Ok(results)
+    }
+
+    /// Fits the shown method to all rows and writes model, loss and picture.
+    fn keep(
+        &self,
+        name: &str,
+        dataset: &Dataset,
+        reference: impl FnOnce(&ModelFile) -> Option<(&'static str, Box<dyn Fn(f64) -> f64>)>,
+    ) -> Result<ModelFile> {
+        let trainer = Trainer::new(SHOWN, &TrainArgs::default())?;
+        let progress = Progress::iterations(self.talk, trainer.max_iter(), "iterations");
+        let trained = trainer.run(&dataset.sample()?, &mut Watch::new(&progress))?;
+        drop(progress);
+        let model = trained.model_file(&trainer, dataset);
+        self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
+        self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;
+        let link = trained.fit.model.link();
+        let report = LinkReport::new(Arc::clone(link));
+        let reference = reference(&model);
+        let references: Vec<Reference<'_>> =
+            reference.iter().map(|(name, u)| (*name, &**u)).collect();
+        let title = format!("Learned link: {name}");
+        let svg = svg::link_and_losses(&title, &**link, &references, report.loss());
+        self.write(&format!("{name}.svg"), svg.as_bytes())?;
+        Ok(model)
+    }
+
+    /// What was learned, in plain words.
+    fn learned(&self, model: &ModelFile) -> Result<()> {
+        let link = model.link.spec().build()?;
+        let (u, half) = (link.u(0.0), link.u_inverse(0.5));
+        let loss = |y: f64, p: f64| {
+            let loss = properloss::loss::CanonicalLoss::new(link.clone());
+            loss.map_or(f64::NAN, |loss| loss.partial_loss(y, p))
+        };
+        // Under log-loss both mistakes cost the same; the learned loss may say otherwise.
+        let (miss, alarm) = (loss(1.0, 0.1), loss(0.0, 0.9));
+        let ratio = miss / alarm;
+        let costs = if (0.9..=1.1).contains(&ratio) {
+            "about the same".to_owned()
+        } else {
+            format!("{} times as much", short(ratio))
+        };
+        let [negative, positive] = &model.classes;
+        self.words(&format!(
+            "\n   learned by {}: probability 1/2 at score {}, u(0) = {}. To say 10 % where the\n   \
+             label is {positive:?} costs {costs} as to say 90 % where it is {negative:?}.\n",
+            SHOWN.name(),
+            short(half),
+            short(u),
+        ))
+    }
+
+    fn write_examples(&self, name: &str, synthetic: &Synthetic) -> Result<()> {
+        let path = self.path(name);
+        let further: [(&str, &[f64]); 1] = [("bayes", &synthetic.bayes)];
+        Ok(write_atomically(&path, |out| write_csv(&synthetic.dataset, &further, out))?)
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        Ok(write_atomically(&self.path(name), |out| out.write_all(content))?)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.out.join(name)
+    }
+
+    /// The report is the output of this command, unless it is JSON.
+    fn words(&self, text: &str) -> Result<()> {
+        if self.talk.json { Ok(()) } else { print(text) }
+    }
+}
+
+/// The true link over the learned score: the learned weights are a multiple of the true ones, up to
+/// noise, so the true score is about `a z + b` with `a` by least squares over the directions.
+fn along(
+    synthetic: &Synthetic,
+    model: &ModelFile,
+    truth: impl Fn(f64) -> f64 + 'static,
+) -> Option<(&'static str, Box<dyn Fn(f64) -> f64>)> {
+    let w = &model.weights;
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let a = dot(w, &synthetic.weights) / dot(w, w);
+    let b = synthetic.intercept - a * model.intercept;
+    Some(("true link", Box::new(move |z| truth(a * z + b))))
+}
+
+fn bayes_log_loss(synthetic: &Synthetic) -> Result<f64> {
+    Ok(metrics::log_loss(&synthetic.bayes, &synthetic.dataset.labels, None)?)
+}

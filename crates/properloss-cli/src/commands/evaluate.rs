@@ -1,0 +1,58 @@
+//! `evaluate`: a model measured on labelled examples.
+
+use properloss::metrics::{Summary, reliability_curve};
+use properloss_data::ModelFile;
+use properloss_data::read::read_encoded;
+
+use super::described;
+use crate::args::{EvaluateArgs, source};
+use crate::failure::Result;
+use crate::output::{OutputFile, Talk};
+use crate::progress::Progress;
+use crate::report::metrics_json;
+use crate::svg;
+
+/// Runs the command.
+pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
+    let file = ModelFile::read(&args.model)?;
+    let model = file.model()?;
+    let options = args.file.options()?;
+    let plot = args.plot.as_deref().map(OutputFile::create).transpose()?;
+    let dataset = {
+        let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
+        let encoder = &file.preprocessing.encoder;
+        read_encoded(&source(&args.data)?, encoder, args.unknown.rule(), &options)?
+    };
+    let scores = model.scores(dataset.matrix()?)?;
+    let mut probabilities = scores.clone();
+    model.apply_link(&mut probabilities);
+    let weights = dataset.weights.as_deref();
+    let summary = Summary::new(&scores, &probabilities, &dataset.labels, weights)?;
+    if let Some(plot) = plot {
+        let blocks = reliability_curve(&probabilities, &dataset.labels, weights)?;
+        let title = format!("Reliability, class {:?}", file.classes[1]);
+        plot.finish(&svg::calibration(&title, &blocks))?;
+    }
+    let mut json = metrics_json(&summary);
+    json["rows"] = dataset.rows().into();
+    talk.say(described(&dataset));
+    talk.result(|| text(&summary), &json)
+}
+
+fn text(summary: &Summary) -> String {
+    let brier = &summary.brier;
+    let mut text = String::new();
+    for (name, value, about) in [
+        ("AUC", summary.auc, "of the scores, ties one half"),
+        ("log-loss", summary.log_loss, "nats"),
+        ("Brier", brier.brier, "= miscalibration - discrimination + uncertainty"),
+        ("  miscalibration", brier.miscalibration, "0 is best (isotonic)"),
+        ("  discrimination", brier.discrimination, "large is best"),
+        ("  uncertainty", brier.uncertainty, "of the base rate alone"),
+        ("ECE", summary.ece, "15 bins of equal count"),
+        ("accuracy", summary.accuracy, "at probability 1/2"),
+    ] {
+        text.push_str(&format!("{name:<17} {value:.6}  {about}\n"));
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! `fit`: a model, and its loss, from a file of examples.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use properloss::certify::Certificate;
+use properloss::metrics::Summary;
+use properloss::train::Termination;
+use serde_json::json;
+
+use super::{Parts, described, load};
+use crate::args::{FitArgs, Method};
+use crate::failure::{Failure, Result};
+use crate::output::{OutputFile, Talk, check_distinct, print};
+use crate::progress::{Progress, Watch};
+use crate::report::{measure, metrics_json, metrics_table};
+use crate::svg;
+use crate::table::{Table, short};
+use crate::train::{Trained, Trainer};
+
+/// Runs the command.
+pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
+    let method = match (args.certified, args.train.method) {
+        (true, _) => Method::Certified,
+        (false, method) => method.unwrap_or(Method::Labels),
+    };
+    args.train.check_used(method)?;
+    if method != Method::Certified && !args.certificate.is_empty() {
+        return Err(Failure::user(
+            format!("--method {} has no certificates", method.name()),
+            "pass --certified, or leave --certificate out",
+        ));
+    }
+    let trainer = Trainer::new(method, &args.train)?;
+    let outputs = Outputs {
+        model: &args.out,
+        loss: args.loss_out.as_deref(),
+        certificates: &args.certificate,
+    };
+    let options = args.data_args.options()?;
+    let files = outputs.open()?;
+    let dataset = load(&args.data, &options, talk)?;
+    let test = args.test.as_deref();
+    let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
+    finish(&trainer, &parts, files, talk)
+}
+
+/// The files that a fit writes.
+pub(super) struct Outputs<'a> {
+    pub model: &'a Path,
+    pub loss: Option<&'a Path>,
+    pub certificates: &'a [PathBuf],
+}
+
+/// The same, open.
+pub(super) struct OpenOutputs {
+    model: OutputFile,
+    loss: Option<OutputFile>,
+    certificates: Vec<OutputFile>,
+}
+
+impl Outputs<'_> {
+    pub(super) fn open(&self) -> Result<OpenOutputs> {
+        let names: Vec<PathBuf> = [self.model]
+            .into_iter()
+            .chain(self.loss)
+            .chain(self.certificates.iter().map(PathBuf::as_path))
+            .map(Path::to_path_buf)
+            .collect();
+        check_distinct(&names)?;
+        for path in self.certificates {
+            if !matches!(extension(path), "json" | "csv" | "svg") {
+                return Err(Failure::user(
+                    format!("{}: not a kind of certificate file", path.display()),
+                    "end its name in .json, .csv or .svg",
+                ));
+            }
+        }
+        Ok(OpenOutputs {
+            model: OutputFile::create(self.model)?,
+            loss: self.loss.map(OutputFile::create).transpose()?,
+            certificates: self
+                .certificates
+                .iter()
+                .map(|path| OutputFile::create(path))
+                .collect::<Result<_>>()?,
+        })
+    }
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or("")
+}
+
+/// Trains, measures, writes and says what came out.
+pub(super) fn finish(
+    trainer: &Trainer,
+    parts: &Parts,
+    files: OpenOutputs,
+    talk: Talk,
+) -> Result<()> {
+    let name = trainer.method().name();
+    talk.say(format!("fitting {name}: {}", described(&parts.train)));
+    let start = Instant::now();
+    let trained = {
+        let progress = Progress::iterations(talk, trainer.max_iter(), "iterations");
+        trainer.run(&parts.train.sample()?, &mut Watch::new(&progress))?
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let fit = &trained.fit;
+    let mut measured = vec![("train", measure(&fit.model, &parts.train)?)];
+    if let Some(test) = &parts.test {
+        measured.push(("test", measure(&fit.model, test)?));
+    }
+
+    let model = trained.model_file(trainer, &parts.train);
+    let mut written = vec![files.model.path().to_path_buf()];
+    let model_json = model.to_json().map_err(ours)?;
+    let loss_json = model.loss().to_json().map_err(ours)?;
+    for file in &files.certificates {
+        written.push(file.path().to_path_buf());
+    }
+    files.model.finish(&model_json)?;
+    if let Some(file) = files.loss {
+        written.push(file.path().to_path_buf());
+        file.finish(&loss_json)?;
+    }
+    for file in files.certificates {
+        let text = match extension(file.path()) {
+            "csv" => Certificate::csv(&trained.certificates),
+            "svg" => svg::certificate(&trained.certificates),
+            _ => Certificate::json(&trained.certificates),
+        };
+        file.finish(&text)?;
+    }
+    if fit.termination == Termination::MaxIter {
+        talk.say(format!(
+            "warning: stopped after {} iterations before it converged; raise --max-iter or --tol",
+            fit.iterations(),
+        ));
+    }
+    if talk.json {
+        let value = summary_json(trainer, &trained, &measured, &written, seconds);
+        return print(&format!("{value:#}\n"));
+    }
+    talk.say(format!(
+        "{} after {} iterations, loss {}",
+        termination_words(fit.termination),
+        fit.iterations(),
+        short(fit.loss().unwrap_or(f64::NAN)),
+    ));
+    if !trained.certificates.is_empty() {
+        print(&certificate_table(&trained.certificates))?;
+    }
+    print(&metrics_table(&measured).text(""))?;
+    for path in written {
+        talk.say(format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// A model that we made and cannot write is our mistake.
+fn ours(error: properloss_data::Error) -> Failure {
+    Failure::Internal(error.to_string())
+}
+
+fn summary_json(
+    trainer: &Trainer,
+    trained: &Trained,
+    measured: &[(&str, Summary)],
+    written: &[PathBuf],
+    seconds: f64,
+) -> serde_json::Value {
+    let fit = &trained.fit;
+    let metrics: serde_json::Map<String, serde_json::Value> = measured
+        .iter()
+        .map(|(part, summary)| ((*part).to_owned(), metrics_json(summary)))
+        .collect();
+    let violated = trained.certificates.iter().filter(|c| c.violated()).count();
+    let mut value = json!({
+        "method": trainer.method().name(),
+        "options": trained.options,
+        "termination": fit.termination.name(),
+        "iterations": fit.iterations(),
+        "loss": fit.loss(),
+        "seconds": seconds,
+        "metrics": metrics,
+        "written": written,
+    });
+    if !trained.certificates.is_empty() {
+        value["certificates"] =
+            json!({"iterations": trained.certificates.len(), "violated": violated});
+    }
+    value
+}
+
+fn termination_words(termination: Termination) -> &'static str {
+    match termination {
+        Termination::Converged => "converged",
+        Termination::MaxIter => "stopped at --max-iter",
+        Termination::Stopped => "stopped",
+        Termination::GapClosed => "gap closed: no direction is left",
+        Termination::Stalled => "at the limit of rounding",
+        Termination::InfeasibleSlope => "ended: no link satisfies the slopes of the schedule",
+        Termination::ScoresOutOfRange => "ended: a score left the range of the link",
+        _ => "ended",
+    }
+}
+
+/// Some iterations of a certified run, and how often the claim held.
+fn certificate_table(certificates: &[Certificate]) -> String {
+    const ROWS: usize = 12;
+    let mut table =
+        Table::new(&["iteration", "loss", "claimed", "observed", "gap", "gap bound", "damping"]);
+    let kept = ROWS.min(certificates.len());
+    for k in 0..kept {
+        let at = if kept == 1 { 0 } else { k * (certificates.len() - 1) / (kept - 1) };
+        let c = &certificates[at];
+        let numbers = [c.loss_after, c.claimed, c.observed, c.gap, c.gap_bound, c.damping];
+        table.row([c.iteration.to_string()].into_iter().chain(numbers.map(short)));
+    }
+    let violated = certificates.iter().filter(|c| c.violated()).count();
+    format!(
+        "{}the claimed decrease held in {} of {} iterations\n\n",
+        table.text(""),
+        certificates.len() - violated,
+        certificates.len(),
+    )
+}

@@ -1,0 +1,109 @@
+//! `inspect`: what a model file or a loss file holds.
+
+use properloss_data::model_file::{AnyFile, Fitted, ModelFile, Scaling, read_any};
+use serde_json::json;
+
+use crate::args::InspectArgs;
+use crate::failure::Result;
+use crate::output::{OutputFile, Talk};
+use crate::report::LinkReport;
+use crate::svg;
+use crate::table::{Table, short};
+
+/// Runs the command.
+pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
+    let any = read_any(&args.file)?;
+    let (link, fitted) = match &any {
+        AnyFile::Model(model) => (&model.link, Some(&model.fitted)),
+        AnyFile::Loss(loss) => (&loss.link, loss.provenance.as_ref()),
+    };
+    let link = link.spec().build()?;
+    let report = LinkReport::new(link.clone());
+    if let Some(path) = &args.plot {
+        let file = OutputFile::create(path)?;
+        let sigmoid = matched_sigmoid(&*link);
+        let references: [(&str, &dyn Fn(f64) -> f64); 1] =
+            [("sigmoid, same centre and slope", &sigmoid)];
+        let text = svg::link_and_losses("Inverse link", &*link, &references, report.loss());
+        file.finish(&text)?;
+        talk.say(format!("wrote {}", path.display()));
+    }
+    let mut json = report.json();
+    if let AnyFile::Model(model) = &any {
+        json["intercept"] = json!(model.intercept);
+        json["weights"] = json!(model.weights);
+        json["feature_names"] = json!(model.feature_names);
+        json["classes"] = json!(model.classes);
+    }
+    json["fitted"] = json!(fitted);
+    let text = || {
+        let mut text = String::new();
+        let kind = match &any {
+            AnyFile::Model(_) => "a model",
+            AnyFile::Loss(_) => "a loss",
+        };
+        text.push_str(&format!("{:<11} {kind}, {}\n", "file", args.file.display()));
+        if let Some(fitted) = fitted {
+            text.push_str(&provenance(fitted));
+        }
+        if let AnyFile::Model(model) = &any {
+            let [negative, positive] = &model.classes;
+            text.push_str(&format!("{:<11} {negative:?} (0), {positive:?} (1)\n", "classes"));
+        }
+        text.push_str(&report.text());
+        if let AnyFile::Model(model) = &any {
+            text.push_str(&weights(model));
+        }
+        text
+    };
+    talk.result(text, &json)
+}
+
+fn provenance(fitted: &Fitted) -> String {
+    let data = &fitted.data;
+    let mut text = format!(
+        "{:<11} {}, {} after {} iterations\n",
+        "fitted", fitted.method, fitted.termination, fitted.iterations,
+    );
+    if data.rows > 0 {
+        text.push_str(&format!(
+            "{:<11} {}, {} rows, {} features\n",
+            "data", data.source, data.rows, data.features,
+        ));
+    }
+    text
+}
+
+/// The sigmoid through the same point at 1/2 with the mean slope of the link between 1/4 and 3/4.
+pub(super) fn matched_sigmoid(
+    link: &dyn properloss::link::InverseLink,
+) -> impl Fn(f64) -> f64 + use<> {
+    let centre = link.u_inverse(0.5);
+    let width = link.u_inverse(0.75) - link.u_inverse(0.25);
+    // The sigmoid goes from 1/4 to 3/4 within 2 log 3.
+    let factor = 2.0 * 3f64.ln() / width;
+    move |z| 1.0 / (1.0 + (-factor * (z - centre)).exp())
+}
+
+/// The features that move the score most.
+fn weights(model: &ModelFile) -> String {
+    const ROWS: usize = 10;
+    let (deviations, name) = match &model.preprocessing.scaling {
+        Scaling::Standardise { factor, .. } => {
+            let deviation = |f: &f64| if *f > 0.0 { 1.0 / f } else { 0.0 };
+            (factor.iter().map(deviation).collect(), "per deviation")
+        }
+        _ => (vec![1.0; model.weights.len()], "per unit"),
+    };
+    let effect: Vec<f64> = model.weights.iter().zip(&deviations).map(|(w, d)| w * d).collect();
+    let mut order: Vec<usize> = (0..effect.len()).collect();
+    order.sort_by(|&a, &b| effect[b].abs().total_cmp(&effect[a].abs()).then(a.cmp(&b)));
+    let mut table = Table::new(&["feature", "weight", name]);
+    table.row(["(intercept)".into(), short(model.intercept), String::new()]);
+    for &j in order.iter().take(ROWS) {
+        table.row([model.feature_names[j].clone(), short(model.weights[j]), short(effect[j])]);
+    }
+    let more = effect.len().saturating_sub(ROWS);
+    let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
+    format!("\n{}{more}", table.text(""))
+}

@@ -1,0 +1,183 @@
+//! `predict`: probabilities, scores or classes for the rows of a file, in constant memory.
+
+use std::fmt::Write as _;
+use std::io::stdin;
+use std::path::Path;
+
+use properloss::sample::Matrix;
+use properloss::train::Model;
+use properloss_data::error::Position;
+use properloss_data::read::{EncodedRow, csv_format, for_each_row, for_each_table_row};
+use properloss_data::table::CsvTable;
+use properloss_data::{Format, ModelFile};
+use serde_json::{Map, Value, json};
+
+use crate::args::{PredictArgs, Prediction, source};
+use crate::failure::{Failure, Result};
+use crate::output::{Stream, Talk};
+use crate::progress::Progress;
+
+/// Numbers held at a time: rows times features.
+const BUFFER: usize = 1 << 18;
+
+/// Runs the command.
+pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
+    if !(0.0..=1.0).contains(&args.threshold) {
+        return Err(Failure::user(
+            format!("--threshold is {}; it must be in [0, 1]", args.threshold),
+            "pass a probability, such as --threshold 0.5",
+        ));
+    }
+    let file = ModelFile::read(&args.model)?;
+    let options = args.file.options()?;
+    let mut writer = Writer {
+        model: file.model()?,
+        classes: &file.classes,
+        columns: &args.columns,
+        threshold: args.threshold,
+        json: talk.json,
+        data: &args.data,
+        rows: Vec::new(),
+        positions: Vec::new(),
+        capacity: (BUFFER / file.weights.len()).clamp(1, 4096),
+        text: String::new(),
+        out: Stream::open(args.out.as_deref())?,
+    };
+    let progress = Progress::spinner(talk, "predicting");
+    let mut count = 0u64;
+    let mut visit = |row: EncodedRow<'_>| {
+        count += 1;
+        if count.is_multiple_of(10_000) {
+            progress.message(format!("{count} rows"));
+        }
+        writer.add(row)
+    };
+    let encoder = &file.preprocessing.encoder;
+    let (rule, from_stdin) = (args.unknown.rule(), args.data == Path::new("-"));
+    let text = matches!(options.format, None | Some(Format::Csv | Format::Tsv));
+    if from_stdin && text {
+        // A table on standard input is read as it comes.
+        let name = Path::new("standard input");
+        let format = csv_format(name, options.format.unwrap_or(Format::Csv), &options);
+        let table = CsvTable::from_reader(stdin(), name, format)?;
+        for_each_table_row(Box::new(table), encoder, rule, &mut visit)?;
+    } else {
+        for_each_row(&source(&args.data)?, encoder, rule, &options, &mut visit)?;
+    }
+    writer.finish()
+}
+
+/// Collects rows, predicts them together and writes them.
+struct Writer<'a> {
+    model: Model,
+    classes: &'a [String; 2],
+    columns: &'a [Prediction],
+    threshold: f64,
+    json: bool,
+    data: &'a Path,
+    rows: Vec<f64>,
+    positions: Vec<Position>,
+    capacity: usize,
+    text: String,
+    out: Stream,
+}
+
+impl Writer<'_> {
+    fn add(&mut self, row: EncodedRow<'_>) -> Result<()> {
+        if self.positions.is_empty() && self.rows.capacity() == 0 {
+            self.header();
+        }
+        self.rows.extend_from_slice(row.features);
+        self.positions.push(row.position);
+        if self.positions.len() == self.capacity { self.flush() } else { Ok(()) }
+    }
+
+    fn header(&mut self) {
+        if !self.json {
+            let names: Vec<&str> = self.columns.iter().map(|c| name(*c)).collect();
+            self.text.push_str(&names.join(","));
+            self.text.push('\n');
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let count = self.positions.len();
+        let matrix = Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?;
+        let scores = self.model.scores(matrix)?;
+        if let Some(i) = scores.iter().position(|z| z.is_nan()) {
+            return Err(Failure::user(
+                format!("{}, {}: the score overflows", self.data.display(), self.positions[i]),
+                "the values of the row are too large",
+            ));
+        }
+        let mut probabilities = scores.clone();
+        self.model.apply_link(&mut probabilities);
+        for (&z, &p) in scores.iter().zip(&probabilities) {
+            self.line(z, p);
+        }
+        self.rows.clear();
+        self.positions.clear();
+        self.out.write(&self.text)?;
+        self.text.clear();
+        Ok(())
+    }
+
+    fn line(&mut self, z: f64, p: f64) {
+        let class = &self.classes[usize::from(p > self.threshold)];
+        if self.json {
+            let mut object = Map::new();
+            for &column in self.columns {
+                let value: Value = match column {
+                    Prediction::Probability => json!(p),
+                    Prediction::Score => json!(z),
+                    Prediction::Class => json!(class),
+                };
+                object.insert(name(column).to_owned(), value);
+            }
+            let _ = writeln!(self.text, "{}", Value::Object(object));
+            return;
+        }
+        for (k, &column) in self.columns.iter().enumerate() {
+            if k > 0 {
+                self.text.push(',');
+            }
+            // The shortest text that reads back as the same number.
+            let _ = match column {
+                Prediction::Probability => write!(self.text, "{p:?}"),
+                Prediction::Score => write!(self.text, "{z:?}"),
+                Prediction::Class => write!(self.text, "{}", quoted(class)),
+            };
+        }
+        self.text.push('\n');
+    }
+
+    fn finish(mut self) -> Result<()> {
+        if self.rows.capacity() == 0 {
+            let file = if self.data == Path::new("-") {
+                "standard input".into()
+            } else {
+                self.data.to_path_buf()
+            };
+            return Err(properloss_data::Error::NoRows { file }.into());
+        }
+        self.flush()?;
+        self.out.finish()
+    }
+}
+
+fn name(column: Prediction) -> &'static str {
+    match column {
+        Prediction::Probability => "probability",
+        Prediction::Score => "score",
+        Prediction::Class => "class",
+    }
+}
+
+/// A field of a CSV file.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

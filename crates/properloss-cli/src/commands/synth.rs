@@ -1,0 +1,40 @@
+//! `synth`: synthetic examples whose true probabilities are known.
+
+use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
+use properloss_data::write_csv;
+
+use crate::args::{Family, SynthArgs, parse_link};
+use crate::failure::{Failure, Result};
+use crate::output::{Stream, Talk};
+
+/// Runs the command.
+pub fn run(args: &SynthArgs, talk: Talk) -> Result<()> {
+    let mut out = Stream::open(args.out.as_deref())?;
+    let synthetic = make(args)?;
+    let further: &[(&str, &[f64])] = if args.bayes { &[("bayes", &synthetic.bayes)] } else { &[] };
+    let mut bytes = Vec::new();
+    write_csv(&synthetic.dataset, further, &mut bytes)
+        .map_err(|error| Failure::Internal(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| Failure::Internal(error.to_string()))?;
+    out.write(&text)?;
+    out.finish()?;
+    if let Some(path) = &args.out {
+        talk.say(format!("wrote {}: {} rows", path.display(), args.rows));
+    }
+    Ok(())
+}
+
+fn make(args: &SynthArgs) -> Result<Synthetic> {
+    Ok(match args.family {
+        Family::Gaussians => gaussians(args.rows, Means::Stated, args.seed)?,
+        Family::GaussiansUnitNorm => gaussians(args.rows, Means::UnitNorm, args.seed)?,
+        Family::SingleIndex => {
+            let link = parse_link(&args.link)?;
+            let mut family = SingleIndex::new(args.features, args.norm, args.seed)?
+                .with_symmetric_noise(args.noise);
+            family.intercept = args.intercept;
+            (family.floor, family.ceiling) = (args.floor, args.ceiling);
+            family.generate_with_link(&args.link, &*link, args.rows, args.seed)?
+        }
+    })
+}

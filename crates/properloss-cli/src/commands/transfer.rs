@@ -1,0 +1,33 @@
+//! `transfer`: a model on new data under a loss learned before.
+
+use properloss_data::model_file::{AnyFile, read_any};
+
+use super::fit::{Outputs, finish};
+use super::{Parts, load};
+use crate::args::{Method, TransferArgs};
+use crate::failure::{Failure, Result};
+use crate::output::Talk;
+use crate::train::Trainer;
+
+/// Runs the command.
+pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
+    if args.train.method.is_some() || args.train.link.is_some() {
+        return Err(Failure::user(
+            "transfer minimises the loss of the file: it takes neither --method nor --link",
+            "leave them out, or use `properloss fit`",
+        ));
+    }
+    args.train.check_used(Method::Canonical)?;
+    let loss = match read_any(&args.loss)? {
+        AnyFile::Loss(loss) => *loss,
+        AnyFile::Model(model) => model.loss(),
+    };
+    let link = loss.link.spec().build()?;
+    let trainer = Trainer::canonical(Method::Canonical, link, &args.train);
+    let options = args.data_args.options()?;
+    let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;
+    let dataset = load(&args.data, &options, talk)?;
+    let test = args.test.as_deref();
+    let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
+    finish(&trainer, &parts, files, talk)
+}

@@ -1,0 +1,110 @@
+//! How a command fails: whose mistake it was, what happened, what to do about it.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// `Result` with a [`Failure`].
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// Why a command did not finish.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user's mistake: exit status 1.
+    User {
+        /// What was found, and where.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// Ours: exit status 2.
+    Internal(String),
+    /// Whoever read our output has seen enough: success.
+    BrokenPipe,
+}
+
+impl Failure {
+    /// A mistake of the user and what to do about it.
+    pub fn user(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::User { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Writes `error:` and `hint:` lines and gives the exit status.
+    pub fn report(&self) -> ExitCode {
+        match self {
+            Self::BrokenPipe => ExitCode::SUCCESS,
+            Self::User { message, hint } => {
+                complain(message, hint.as_deref());
+                ExitCode::from(1)
+            }
+            Self::Internal(message) => {
+                let hint = "this is a mistake in properloss, please report it";
+                complain(&format!("internal: {message}"), Some(hint));
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+fn complain(message: &str, hint: Option<&str>) {
+    let mut stderr = io::stderr().lock();
+    // A closed stderr is no reason to fail once more.
+    let _ = writeln!(stderr, "{} {message}", coloured("error:", "1;31"));
+    if let Some(hint) = hint {
+        let _ = writeln!(stderr, "{} {hint}", coloured("hint:", "1;36"));
+    }
+}
+
+/// In colour on a terminal, unless `NO_COLOR` is set.
+fn coloured(word: &str, code: &str) -> String {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if io::stderr().is_terminal() && !no_color && !dumb {
+        format!("\x1b[{code}m{word}\x1b[0m")
+    } else {
+        word.to_owned()
+    }
+}
+
+impl From<properloss_data::Error> for Failure {
+    fn from(error: properloss_data::Error) -> Self {
+        match error {
+            properloss_data::Error::Core(error) => error.into(),
+            error => Self::User { message: error.to_string(), hint: error.hint() },
+        }
+    }
+}
+
+impl From<properloss::Error> for Failure {
+    fn from(error: properloss::Error) -> Self {
+        let hint = match &error {
+            properloss::Error::OutOfDomain { what, .. } => {
+                let option = what.replace('_', "-");
+                let known = [
+                    "max-iter",
+                    "tol",
+                    "step",
+                    "l2",
+                    "max-norm",
+                    "slope-min",
+                    "slope-max",
+                    "kappa",
+                    "theta",
+                    "slope-floor",
+                    "start",
+                ];
+                known.contains(&option.as_str()).then(|| format!("change --{option}"))
+            }
+            properloss::Error::UnknownLink { .. } | properloss::Error::ParameterCount { .. } => {
+                Some(
+                    "links are written NAME or NAME:A,B, such as --link clipped-line:0.5,0.5"
+                        .into(),
+                )
+            }
+            properloss::Error::UnboundedLoss { .. } => {
+                Some("choose another --link, or --method glmtron, which needs no loss".into())
+            }
+            _ => None,
+        };
+        Self::User { message: error.to_string(), hint }
+    }
+}

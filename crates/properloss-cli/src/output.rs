@@ -1,0 +1,126 @@
+//! Data on stdout, words on stderr, files whole or not at all.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use properloss_data::AtomicFile;
+
+use crate::failure::{Failure, Result};
+
+/// What the global options say about talking.
+#[derive(Debug, Clone, Copy)]
+pub struct Talk {
+    /// Results as JSON on stdout.
+    pub json: bool,
+    /// No words on stderr, except errors.
+    pub quiet: bool,
+}
+
+impl Talk {
+    /// A line of words on stderr.
+    pub fn say(self, words: impl AsRef<str>) {
+        if !self.quiet {
+            // A closed stderr is no reason to fail.
+            let _ = writeln!(io::stderr().lock(), "{}", words.as_ref());
+        }
+    }
+
+    /// The result of a command: the text for people, or the JSON for machines.
+    pub fn result(self, text: impl FnOnce() -> String, json: &serde_json::Value) -> Result<()> {
+        if self.json { print(&format!("{json:#}\n")) } else { print(&text()) }
+    }
+}
+
+/// Writes to stdout.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(stdout_failure)
+}
+
+/// A reader that has gone away is not an error.
+pub fn stdout_failure(error: io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        Failure::BrokenPipe
+    } else {
+        Failure::user(format!("standard output: cannot write: {error}"), "is the disk full?")
+    }
+}
+
+/// A file to be written at the end of a command. It is opened at the start, so that an output that
+/// cannot be written is found before the work and not after it.
+pub struct OutputFile {
+    path: PathBuf,
+    file: AtomicFile,
+}
+
+impl OutputFile {
+    /// Opens a temporary file beside the destination.
+    pub fn create(path: &Path) -> Result<Self> {
+        Ok(Self { path: path.to_path_buf(), file: AtomicFile::create(path)? })
+    }
+
+    /// The destination.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes everything and puts the file in its place.
+    pub fn finish(mut self, content: &str) -> Result<()> {
+        self.file.write_all(content.as_bytes()).map_err(|error| self.failure(error))?;
+        Ok(self.file.commit()?)
+    }
+
+    fn failure(&self, source: io::Error) -> Failure {
+        properloss_data::Error::Write { file: self.path.clone(), source }.into()
+    }
+}
+
+/// Refuses two outputs of the same name.
+pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+    let mut seen: Vec<&PathBuf> = Vec::new();
+    for path in paths {
+        if seen.contains(&path) {
+            let message = format!("{}: two outputs have this name", path.display());
+            return Err(Failure::user(message, "give each output a file of its own"));
+        }
+        seen.push(path);
+    }
+    Ok(())
+}
+
+/// Rows that go to a file or to stdout as they come.
+pub enum Stream {
+    /// stdout, buffered.
+    Stdout(BufWriter<io::Stdout>),
+    /// A file that appears when it is complete.
+    File(OutputFile),
+}
+
+impl Stream {
+    /// A file, or stdout without one.
+    pub fn open(path: Option<&Path>) -> Result<Self> {
+        Ok(match path {
+            None => Self::Stdout(BufWriter::new(io::stdout())),
+            Some(path) if path == Path::new("-") => Self::open(None)?,
+            Some(path) => Self::File(OutputFile::create(path)?),
+        })
+    }
+
+    /// Writes a piece.
+    pub fn write(&mut self, text: &str) -> Result<()> {
+        match self {
+            Self::Stdout(out) => out.write_all(text.as_bytes()).map_err(stdout_failure),
+            Self::File(out) => {
+                out.file.write_all(text.as_bytes()).map_err(|error| out.failure(error))
+            }
+        }
+    }
+
+    /// Brings everything to its place.
+    pub fn finish(self) -> Result<()> {
+        match self {
+            Self::Stdout(mut out) => out.flush().map_err(stdout_failure),
+            Self::File(out) => Ok(out.file.commit()?),
+        }
+    }
+}

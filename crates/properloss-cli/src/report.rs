@@ -1,0 +1,168 @@
+//! What was measured and what was learned, for people and for machines.
+
+use std::sync::Arc;
+
+use properloss::link::{InverseLink, LinkSpec};
+use properloss::loss::CanonicalLoss;
+use properloss::metrics::Summary;
+use properloss::train::Model;
+use properloss_data::Dataset;
+use serde_json::{Value, json};
+
+use crate::failure::Result;
+use crate::table::{Table, short};
+
+/// All metrics of a model on labelled examples.
+pub fn measure(model: &Model, dataset: &Dataset) -> Result<Summary> {
+    let scores = model.scores(dataset.matrix()?)?;
+    let mut probabilities = scores.clone();
+    model.apply_link(&mut probabilities);
+    let weights = dataset.weights.as_deref();
+    Ok(Summary::new(&scores, &probabilities, &dataset.labels, weights)?)
+}
+
+/// The metrics as JSON.
+pub fn metrics_json(summary: &Summary) -> Value {
+    json!({
+        "auc": summary.auc,
+        "log_loss": summary.log_loss,
+        "brier": summary.brier.brier,
+        "brier_miscalibration": summary.brier.miscalibration,
+        "brier_discrimination": summary.brier.discrimination,
+        "brier_uncertainty": summary.brier.uncertainty,
+        "ece": summary.ece,
+        "ece_bins": "15 of equal count",
+        "accuracy": summary.accuracy,
+    })
+}
+
+/// The names of the columns of [`metrics_cells`].
+pub const METRICS: [&str; 5] = ["AUC", "log-loss", "Brier", "ECE", "accuracy"];
+
+/// The five numbers of a table's row.
+pub fn metrics_cells(summary: &Summary) -> [String; 5] {
+    [summary.auc, summary.log_loss, summary.brier.brier, summary.ece, summary.accuracy]
+        .map(|value| format!("{value:.4}"))
+}
+
+/// A table of metrics, one row for each part.
+pub fn metrics_table(parts: &[(&str, Summary)]) -> Table {
+    let mut names = vec![""];
+    names.extend(METRICS);
+    let mut table = Table::new(&names);
+    for (name, summary) in parts {
+        table.row([(*name).to_owned()].into_iter().chain(metrics_cells(summary)));
+    }
+    table
+}
+
+/// The probabilities at which a loss is shown.
+const SHOWN: [f64; 11] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+/// What can be said of a link and its loss.
+pub struct LinkReport {
+    link: Arc<dyn InverseLink>,
+    loss: Option<CanonicalLoss>,
+    knots: Option<usize>,
+    slopes: (f64, f64),
+}
+
+impl LinkReport {
+    /// Of any link.
+    pub fn new(link: Arc<dyn InverseLink>) -> Self {
+        let (knots, slopes) = match (link.as_piecewise(), link.spec()) {
+            (Some(piecewise), _) => {
+                (Some(piecewise.knots().knot_count()), piecewise.knots().slope_range())
+            }
+            (_, LinkSpec::Isotonic { z, u }) => (Some(z.len()), knot_slopes(&z, &u)),
+            (_, LinkSpec::Relative { p, .. }) => (Some(p.len()), quantile_slopes(&*link)),
+            _ => (None, quantile_slopes(&*link)),
+        };
+        Self { loss: CanonicalLoss::new(link.clone()).ok(), link, knots, slopes }
+    }
+
+    /// The canonical loss, if the link has one.
+    pub fn loss(&self) -> Option<&CanonicalLoss> {
+        self.loss.as_ref()
+    }
+
+    /// How far from symmetric: the largest `|u(c + v) + u(c - v) - 1|`, `u(c) = 1/2`.
+    fn asymmetry(&self) -> Option<f64> {
+        let symmetry = self.loss.as_ref()?.symmetry();
+        Some(if symmetry.is_symmetric() { 0.0 } else { symmetry.largest_violation })
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let (low, high) = self.link.support();
+        let table: Vec<Value> = self
+            .rows()
+            .map(|[p, z, zero, one, weight]| {
+                json!({"p": p, "score": z, "loss_0": zero, "loss_1": one, "weight": weight})
+            })
+            .collect();
+        json!({
+            "link": self.link.spec().name(),
+            "knots": self.knots,
+            "support": [low, high],
+            "slope_min": self.slopes.0,
+            "slope_max": self.slopes.1,
+            "u_0": self.link.u(0.0),
+            "half_at": self.link.u_inverse(0.5),
+            "asymmetry": self.asymmetry(),
+            "losses": table,
+        })
+    }
+
+    /// `p, u⁻¹(p), ℓ_0(p), ℓ_1(p), w(p)`.
+    fn rows(&self) -> impl Iterator<Item = [f64; 5]> {
+        SHOWN.into_iter().map(|p| {
+            let loss = |y: f64| self.loss.as_ref().map_or(f64::NAN, |l| l.partial_loss(y, p));
+            let weight = self.loss.as_ref().map_or(f64::NAN, |l| l.weight(p));
+            [p, self.link.u_inverse(p), loss(0.0), loss(1.0), weight]
+        })
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let (low, high) = self.link.support();
+        let knots = self.knots.map_or(String::new(), |knots| format!(", {knots} knots"));
+        let asymmetry = match self.asymmetry() {
+            None => "- (the link has no canonical loss)".to_owned(),
+            Some(0.0) => "none: l1(p) = l0(1 - p)".to_owned(),
+            Some(value) => format!("{} (largest |u(c + v) + u(c - v) - 1|)", short(value)),
+        };
+        let slopes = format!("{} to {}", short(self.slopes.0), short(self.slopes.1));
+        let mut text = String::new();
+        for (name, value) in [
+            ("link", format!("{}{knots}", self.link.spec().name())),
+            ("scores", format!("0 below {}, 1 above {}", short(low), short(high))),
+            ("slopes", slopes),
+            ("u(0)", short(self.link.u(0.0))),
+            ("u(c) = 1/2", format!("at c = {}", short(self.link.u_inverse(0.5)))),
+            ("asymmetry", asymmetry),
+        ] {
+            text.push_str(&format!("{name:<11} {value}\n"));
+        }
+        let names = ["forecast p", "score", "loss if 0", "loss if 1", "weight"];
+        let mut table = Table::new(&names);
+        for row in self.rows() {
+            table.row(row.map(short));
+        }
+        text.push('\n');
+        text.push_str(&table.text(""));
+        text
+    }
+}
+
+fn knot_slopes(x: &[f64], y: &[f64]) -> (f64, f64) {
+    let slopes = (1..x.len()).map(|k| (y[k] - y[k - 1]) / (x[k] - x[k - 1]));
+    slopes.fold((f64::INFINITY, 0.0), |(low, high), s| (f64::min(low, s), f64::max(high, s)))
+}
+
+/// Of a smooth link between its 1 % and 99 % points.
+fn quantile_slopes(link: &dyn InverseLink) -> (f64, f64) {
+    (1..100)
+        .map(|k| link.derivative(link.u_inverse(f64::from(k) / 100.0)))
+        .fold((f64::INFINITY, 0.0), |(low, high), s| (f64::min(low, s), f64::max(high, s)))
+}

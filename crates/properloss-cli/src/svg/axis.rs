@@ -1,0 +1,116 @@
+//! Axes: from values to places, and round numbers for the ticks.
+
+/// How values are placed along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// In proportion.
+    Linear,
+    /// In proportion to their logarithm.
+    Log,
+}
+
+/// One axis of a panel.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// Its name.
+    pub label: String,
+    low: f64,
+    high: f64,
+    scale: Scale,
+}
+
+impl Axis {
+    /// From `low` to `high`; a range that is empty or not finite becomes one of length 1.
+    pub fn linear(label: &str, low: f64, high: f64) -> Self {
+        let (low, high) = if (high - low).is_finite() && high > low {
+            (low, high)
+        } else if low.is_finite() {
+            (low - 0.5, low + 0.5)
+        } else {
+            (0.0, 1.0)
+        };
+        Self { label: label.into(), low, high, scale: Scale::Linear }
+    }
+
+    /// Powers of ten from below `low` to above `high`.
+    pub fn log(label: &str, low: f64, high: f64) -> Self {
+        let low = if low > 0.0 && low.is_finite() { low } else { 1e-3 };
+        let high = if high > low && high.is_finite() { high } else { 10.0 * low };
+        let (low, high) = (low.log10().floor(), high.log10().ceil());
+        Self { label: label.into(), low, high: high.max(low + 1.0), scale: Scale::Log }
+    }
+
+    /// 0 at the low end, 1 at the high end.
+    pub fn place(&self, value: f64) -> f64 {
+        let value = match self.scale {
+            Scale::Linear => value,
+            Scale::Log if value > 0.0 => value.log10(),
+            Scale::Log => f64::NAN,
+        };
+        (value - self.low) / (self.high - self.low)
+    }
+
+    /// About five round numbers, with their places.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        let span = self.high - self.low;
+        let step = match self.scale {
+            Scale::Linear => round_step(span / 5.0),
+            Scale::Log => (span / 6.0).ceil().max(1.0),
+        };
+        let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
+        let first = (self.low / step - 1e-9).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        (first..=last)
+            .map(|k| {
+                let value = k as f64 * step;
+                let text = match self.scale {
+                    // -0 reads oddly.
+                    Scale::Linear => format!("{:.decimals$}", value + 0.0),
+                    Scale::Log => power_of_ten(value as i32),
+                };
+                ((value - self.low) / span, text)
+            })
+            .collect()
+    }
+}
+
+/// The next of 1, 2, 5, 10, ... times a power of ten.
+fn round_step(step: f64) -> f64 {
+    let power = 10f64.powf(step.log10().floor());
+    let ratio = step / power;
+    let round = [1.0, 2.0, 5.0].into_iter().find(|r| ratio <= r * (1.0 + 1e-9)).unwrap_or(10.0);
+    round * power
+}
+
+fn power_of_ten(exponent: i32) -> String {
+    match exponent {
+        -3..=4 => format!("{}", 10f64.powi(exponent)),
+        _ => format!("1e{exponent}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Axis;
+
+    fn texts(axis: &Axis) -> Vec<String> {
+        axis.ticks().into_iter().map(|tick| tick.1).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let unit = Axis::linear("", 0.0, 1.0);
+        assert_eq!(texts(&unit), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(texts(&Axis::linear("", -3.2, 4.1)), ["-2", "0", "2", "4"]);
+        assert_eq!(texts(&Axis::log("", 2e-5, 0.4)), ["1e-5", "1e-4", "0.001", "0.01", "0.1", "1"]);
+        assert!(unit.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
+    }
+
+    #[test]
+    fn an_empty_range_still_has_an_axis() {
+        for axis in [Axis::linear("", 2.0, 2.0), Axis::linear("", f64::NAN, 1.0)] {
+            assert!(axis.place(2.0).is_finite());
+            assert!(axis.ticks().len() > 1);
+        }
+    }
+}

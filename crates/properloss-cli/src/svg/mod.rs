@@ -1,0 +1,275 @@
+//! A small plotter: panels side by side with axes, grid, curves and a legend, as SVG text.
+//!
+//! The output depends on the data alone: no fonts are measured, numbers have two decimals.
+
+mod axis;
+mod figures;
+
+use std::fmt::Write as _;
+
+pub use axis::Axis;
+pub use figures::{calibration, certificate, link_and_losses};
+
+/// Width and height of the plotting area of a panel, in pixels.
+const AREA: (f64, f64) = (400.0, 300.0);
+/// Room to the left, above and below the area; the right margin is [`RIGHT`].
+const LEFT: f64 = 64.0;
+const TOP: f64 = 44.0;
+const BOTTOM: f64 = 56.0;
+const RIGHT: f64 = 24.0;
+/// Room for the legend: its line sample and the gaps.
+const LEGEND_LINE: f64 = 18.0;
+
+/// Colours that stay apart for most kinds of colour blindness and in print.
+pub const BLUE: &str = "#0063b1";
+/// See [`BLUE`].
+pub const ORANGE: &str = "#d1570a";
+/// For what is shown as a reference.
+pub const GREY: &str = "#7a7a7a";
+
+/// A curve.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// What the legend says; none if empty.
+    pub label: String,
+    /// Its points; where one is not finite, the curve has a gap.
+    pub points: Vec<(f64, f64)>,
+    /// Its colour.
+    pub colour: &'static str,
+    /// A reference: dashed and thin.
+    pub dashed: bool,
+    /// A dot at every point instead of a line.
+    pub dots: bool,
+}
+
+impl Curve {
+    /// A line.
+    pub fn line(label: &str, colour: &'static str, points: Vec<(f64, f64)>) -> Self {
+        Self { label: label.into(), points, colour, dashed: false, dots: false }
+    }
+
+    /// The same, as a reference.
+    #[must_use]
+    pub fn dashed(mut self) -> Self {
+        self.dashed = true;
+        self
+    }
+
+    /// The same, as dots.
+    #[must_use]
+    pub fn dots(mut self) -> Self {
+        self.dots = true;
+        self
+    }
+}
+
+/// Where the legend stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Corner {
+    /// Above on the left.
+    TopLeft,
+    /// Above on the right.
+    TopRight,
+    /// Above in the middle.
+    Top,
+    /// Below on the left.
+    BottomLeft,
+    /// Below on the right.
+    BottomRight,
+}
+
+/// One plot.
+#[derive(Debug, Clone)]
+pub struct Panel {
+    /// Above the plot.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The curves, later ones on top.
+    pub curves: Vec<Curve>,
+    /// Where the legend stands.
+    pub legend: Corner,
+}
+
+/// The SVG document with these panels from left to right.
+pub fn document(panels: &[Panel]) -> String {
+    let panel_width = LEFT + AREA.0 + RIGHT;
+    let (width, height) = (panel_width * panels.len() as f64, TOP + AREA.1 + BOTTOM);
+    let mut out = String::new();
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"13\" fill=\"#222\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
+         <defs><clipPath id=\"area\"><rect width=\"{}\" height=\"{}\"/></clipPath></defs>\n",
+        AREA.0, AREA.1,
+    );
+    for (number, panel) in panels.iter().enumerate() {
+        let left = LEFT + panel_width * number as f64;
+        let _ = writeln!(out, "<g transform=\"translate({left},{TOP})\">");
+        panel.draw(&mut out);
+        out.push_str("</g>\n");
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+impl Panel {
+    fn draw(&self, out: &mut String) {
+        let (width, height) = AREA;
+        for (place, text) in self.x.ticks() {
+            let x = place * width;
+            let _ = writeln!(
+                out,
+                "<path d=\"M{x:.2} 0V{height}\" stroke=\"#e4e4e4\"/>\
+                 <text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{text}</text>",
+                height + 18.0,
+            );
+        }
+        for (place, text) in self.y.ticks() {
+            let y = (1.0 - place) * height;
+            let _ = writeln!(
+                out,
+                "<path d=\"M0 {y:.2}H{width}\" stroke=\"#e4e4e4\"/>\
+                 <text x=\"-8\" y=\"{:.2}\" text-anchor=\"end\">{text}</text>",
+                y + 4.5,
+            );
+        }
+        let _ = writeln!(
+            out,
+            "<rect width=\"{width}\" height=\"{height}\" fill=\"none\" stroke=\"#8a8a8a\"/>\n\
+             <text x=\"{:.2}\" y=\"-16\" text-anchor=\"middle\" font-size=\"15\" \
+             font-weight=\"bold\">{}</text>\n\
+             <text x=\"{:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{}</text>\n\
+             <text transform=\"translate(-46,{:.2}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            width / 2.0,
+            escaped(&self.title),
+            width / 2.0,
+            height + 42.0,
+            escaped(&self.x.label),
+            height / 2.0,
+            escaped(&self.y.label),
+        );
+        out.push_str("<g clip-path=\"url(#area)\">\n");
+        for curve in &self.curves {
+            self.draw_curve(curve, out);
+        }
+        out.push_str("</g>\n");
+        self.draw_legend(out);
+    }
+
+    fn draw_curve(&self, curve: &Curve, out: &mut String) {
+        let place = |&(x, y): &(f64, f64)| {
+            let (px, py) = (self.x.place(x) * AREA.0, (1.0 - self.y.place(y)) * AREA.1);
+            // Far outside is drawn just outside: the area clips it, and numbers stay short.
+            let near = |v: f64, size: f64| v.clamp(-4.0 * size, 5.0 * size);
+            (px.is_finite() && py.is_finite()).then(|| (near(px, AREA.0), near(py, AREA.1)))
+        };
+        if curve.dots {
+            for (x, y) in curve.points.iter().filter_map(place) {
+                let colour = curve.colour;
+                let _ = writeln!(
+                    out,
+                    "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"3\" fill=\"{colour}\"/>"
+                );
+            }
+            return;
+        }
+        let mut path = String::new();
+        let mut pen_down = false;
+        for point in &curve.points {
+            match place(point) {
+                Some((x, y)) => {
+                    let _ = write!(path, "{}{x:.2} {y:.2}", if pen_down { "L" } else { "M" });
+                    pen_down = true;
+                }
+                None => pen_down = false,
+            }
+        }
+        let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" {}/>", stroke(curve));
+    }
+
+    fn draw_legend(&self, out: &mut String) {
+        let named: Vec<&Curve> = self.curves.iter().filter(|c| !c.label.is_empty()).collect();
+        if named.is_empty() {
+            return;
+        }
+        let longest = named.iter().map(|c| c.label.chars().count()).max().unwrap_or(0);
+        // 6.7 pixels a character: a little more than the mean of the usual fonts at 13 pixels.
+        let width = 44.0 + 6.7 * longest as f64;
+        let height = LEGEND_LINE * named.len() as f64 + 8.0;
+        let (x, y) = match self.legend {
+            Corner::TopLeft => (10.0, 10.0),
+            Corner::TopRight => (AREA.0 - width - 10.0, 10.0),
+            Corner::Top => ((AREA.0 - width) / 2.0, 10.0),
+            Corner::BottomLeft => (10.0, AREA.1 - height - 10.0),
+            Corner::BottomRight => (AREA.0 - width - 10.0, AREA.1 - height - 10.0),
+        };
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" \
+             fill=\"#fff\" fill-opacity=\"0.85\" stroke=\"#d0d0d0\"/>",
+        );
+        for (row, curve) in named.iter().enumerate() {
+            let middle = y + 4.0 + LEGEND_LINE * (row as f64 + 0.5);
+            let (from, to) = (x + 8.0, x + 32.0);
+            if curve.dots {
+                let _ = write!(
+                    out,
+                    "<circle cx=\"{:.2}\" cy=\"{middle:.2}\" r=\"3\" fill=\"{}\"/>",
+                    (from + to) / 2.0,
+                    curve.colour,
+                );
+            } else {
+                let _ =
+                    write!(out, "<path d=\"M{from:.2} {middle:.2}H{to:.2}\" {}/>", stroke(curve));
+            }
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>",
+                to + 6.0,
+                middle + 4.5,
+                escaped(&curve.label),
+            );
+        }
+    }
+}
+
+fn stroke(curve: &Curve) -> String {
+    let (width, dash) =
+        if curve.dashed { ("1.5", " stroke-dasharray=\"6 4\"") } else { ("2.25", "") };
+    format!("stroke=\"{}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dash}", curve.colour)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_balanced_and_holds_its_words() {
+        let panel = Panel {
+            title: "a < b".into(),
+            x: Axis::linear("x", 0.0, 1.0),
+            y: Axis::linear("y", 0.0, 2.0),
+            curves: vec![Curve::line(
+                "c & d",
+                BLUE,
+                vec![(0.0, 0.0), (0.5, f64::NAN), (1.0, 2.0), (1.0, 1e300)],
+            )],
+            legend: Corner::TopLeft,
+        };
+        let text = document(&[panel.clone(), panel]);
+        assert_eq!(text.matches("<g").count(), text.matches("</g>").count());
+        assert!(text.contains("a &lt; b") && text.contains("c &amp; d"));
+        // The gap starts a new stroke, and what is far outside is cut.
+        assert!(text.contains("M0.00 300.00M400.00 0.00L400.00 -1200.00"), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+}

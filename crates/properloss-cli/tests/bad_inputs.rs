@@ -1,0 +1,244 @@
+//! Bad inputs: each message names file, line or row, column and value, says what to do, and leaves
+//! existing outputs untouched.
+
+mod common;
+
+use common::{Sandbox, Transcript};
+
+const GOOD: &str = "a,b,y\n1,2,no\n2,1,yes\n3,5,no\n4,3,yes\n5,9,no\n6,4,yes\n";
+const PRECIOUS: &str = "written before, and not to be lost\n";
+
+/// Runs commands that must fail with status 1, and looks after `out.json` each time.
+struct Failing<'a> {
+    sandbox: &'a Sandbox,
+    transcript: Transcript<'a>,
+}
+
+impl<'a> Failing<'a> {
+    fn new(name: &'static str, sandbox: &'a Sandbox) -> Self {
+        sandbox.write("out.json", PRECIOUS);
+        Self { sandbox, transcript: Transcript::new(name, sandbox) }
+    }
+
+    fn run(&mut self, line: &str) {
+        let outcome = self.transcript.run(line);
+        assert_eq!(outcome.code, 1, "properloss {line}\n{}", outcome.stderr);
+        assert_eq!(outcome.stdout, "", "properloss {line}");
+        assert!(outcome.stderr.starts_with("error: "), "properloss {line}\n{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("hint: "),
+            "no hint: properloss {line}\n{}",
+            outcome.stderr
+        );
+        assert_eq!(self.sandbox.read("out.json"), PRECIOUS, "properloss {line}");
+        assert_eq!(self.sandbox.leftovers(), [""; 0], "properloss {line}");
+    }
+
+    /// A file with this content, and a fit to it.
+    fn fit(&mut self, name: &str, content: impl AsRef<[u8]>, more: &str) {
+        self.sandbox.write(name, content);
+        self.run(format!("fit {name} -o out.json {more}").trim_end());
+    }
+
+    fn check(self) {
+        self.transcript.check();
+    }
+}
+
+#[test]
+fn tables() {
+    let sandbox = Sandbox::new("bad-tables");
+    let mut bad = Failing::new("bad-tables", &sandbox);
+    bad.run("fit nowhere.csv -o out.json");
+    bad.fit("empty.csv", "", "");
+    bad.fit("header-only.csv", "a,b,y\n", "");
+    bad.fit("short-row.csv", "a,b,y\n1,2,no\n1,yes\n", "");
+    bad.fit("long-row.csv", "a,b,y\n1,2,no\n1,2,3,yes\n", "");
+    bad.fit("text.csv", "a,b,y\n1,2,no\n2,1,yes\n3,lots,no\n4,3,yes\n5,8,no\n", "");
+    bad.fit("nan.csv", "a,b,y\n1,2,no\nNaN,1,yes\n", "");
+    bad.fit("infinite.csv", "a,b,y\n1,2,no\n2,inf,yes\n", "");
+    bad.fit("hole.csv", "a,b,y\n1,2,no\n2,,yes\n", "");
+    bad.fit("all-missing.csv", "a,b,y\n1,,no\n2,,yes\n", "--missing mean");
+    bad.fit("dropped.csv", "a,b,y\n1,,no\n2,,yes\n", "--missing drop");
+    bad.fit("one-class.csv", "a,b,y\n1,2,no\n2,1,no\n", "");
+    bad.fit("three-classes.csv", "a,b,y\n1,2,no\n2,1,yes\n3,1,maybe\n", "");
+    bad.fit("good.csv", GOOD, "--label z");
+    bad.fit("good.csv", GOOD, "--weight w");
+    bad.fit("good.csv", GOOD, "--ignore w");
+    bad.fit("good.csv", GOOD, "--positive perhaps");
+    bad.fit("good.csv", GOOD, "--positive yes --negative yes");
+    bad.fit("good.csv", GOOD, "--label y --weight y");
+    bad.fit("weights.csv", "a,w,y\n1,1,no\n2,-1,yes\n", "--weight w");
+    bad.fit("zero-weights.csv", "a,w,y\n1,1,no\n2,0,yes\n", "--weight w");
+    bad.fit("twice.csv", "a,a,y\n1,2,no\n2,1,yes\n", "");
+    bad.fit("unnamed.csv", ",a,y\n0,2,no\n1,1,yes\n", "");
+    bad.fit("no-header.csv", "1,2,0\n2,1,1\n", "");
+    bad.fit("semicolons.csv", "a;b;y\n1;2;no\n2;1;yes\n", "");
+    bad.fit("latin.csv", b"a,b,y\n1,2,n\xe4\n2,1,yes\n", "");
+    let names = (0..300).map(|i| format!("name{i},{i},{}\n", i % 2)).collect::<String>();
+    bad.fit("identifiers.csv", format!("id,a,y\n{names}"), "");
+    bad.fit("data.xyz", GOOD, "");
+    bad.check();
+}
+
+#[test]
+fn other_formats() {
+    let sandbox = Sandbox::new("bad-formats");
+    let mut bad = Failing::new("bad-formats", &sandbox);
+    let gzip = gzip(GOOD);
+    bad.fit("cut.csv.gz", &gzip[..gzip.len() - 12], "");
+    let mut damaged = gzip.clone();
+    // The stored block's length no longer matches its complement.
+    damaged[11] ^= 0xff;
+    bad.fit("damaged.csv.gz", &damaged, "");
+    bad.fit("images-idx3-ubyte", idx(&[3, 2, 2], &[0; 11]), "");
+    bad.fit("pictures-idx3-ubyte", idx(&[3, 2, 2], &[0; 12]), "");
+    sandbox.write("few-labels-idx1-ubyte", idx(&[2], &[0, 1]));
+    bad.fit("few-images-idx3-ubyte", idx(&[3, 2, 2], &[0; 12]), "");
+    sandbox.write("three-labels-idx1-ubyte", idx(&[3], &[0, 1, 2]));
+    bad.fit("three-images-idx3-ubyte", idx(&[3, 2, 2], &[0; 12]), "");
+    bad.fit("not.idx", "hello", "--format idx");
+    bad.fit("pair.svm", "1 1:2 2\n0 1:1\n", "");
+    bad.fit("order.svm", "1 2:2 1:1\n0 1:1\n", "");
+    bad.fit("zero.svm", "1 0:2\n0 1:1\n", "");
+    bad.fit("qid.svm", "1 qid:3 1:2\n0 1:1\n", "");
+    bad.fit("cut.parquet", "PAR1 and nothing else", "");
+    let parquet = include_bytes!("../../properloss-data/tests/fixtures/pandas-snappy.parquet");
+    bad.fit("pandas.parquet", parquet, "--label nowhere");
+    bad.check();
+}
+
+#[test]
+fn models() {
+    let sandbox = Sandbox::new("bad-models");
+    sandbox.write("good.csv", GOOD);
+    sandbox.succeed("fit good.csv -o model.json --loss-out loss.json --method logistic --l2 1");
+    let model = sandbox.read("model.json");
+    let mut bad = Failing::new("bad-models", &sandbox);
+    sandbox.write("newer.json", model.replacen("\"version\": 1", "\"version\": 2", 1));
+    bad.run("predict newer.json good.csv -o out.json");
+    sandbox.write("cut.json", &model[..model.len() / 2]);
+    bad.run("predict cut.json good.csv -o out.json");
+    bad.run("predict loss.json good.csv -o out.json");
+    bad.run("inspect good.csv");
+    bad.run("inspect nowhere.json");
+    sandbox.write("other.json", "{\"hello\": 1}\n");
+    bad.run("evaluate other.json good.csv");
+    sandbox.write("unknown-link.json", model.replacen("\"sigmoid\"", "\"sigmund\"", 1));
+    bad.run("predict unknown-link.json good.csv -o out.json");
+    let piecewise = |u: &str| {
+        format!(
+            "{{\"format\": \"properloss-loss\", \"version\": 1, \"link\": {{\"kind\": \
+             \"piecewise\", \"z\": [0, 1, 2], \"u\": [{u}]}}}}"
+        )
+    };
+    sandbox.write("falling.json", piecewise("0, 1.5, 1"));
+    bad.run("transfer falling.json good.csv -o out.json");
+    sandbox.write("short-link.json", piecewise("0, 0.5, 0.9"));
+    bad.run("transfer short-link.json good.csv -o out.json");
+    sandbox.write("renamed.csv", "a,c,y\n1,2,no\n");
+    bad.run("predict model.json renamed.csv -o out.json");
+    sandbox.write("text.csv", "a,b,y\n1,2,no\n2,many,yes\n");
+    bad.run("predict model.json text.csv -o out.json");
+    sandbox.write("hole.csv", "a,b\n1,2\n,3\n");
+    bad.run("predict model.json hole.csv -o out.json");
+    sandbox.write("ragged.csv", "a,b\n1,2\n1\n");
+    bad.run("predict model.json ragged.csv -o out.json");
+    sandbox.write("header-only.csv", "a,b\n");
+    bad.run("predict model.json header-only.csv -o out.json");
+    sandbox.write("classes.csv", "a,b,y\n1,2,no\n2,1,perhaps\n");
+    bad.run("evaluate model.json classes.csv");
+    sandbox.write("no-label.csv", "a,b\n1,2\n");
+    bad.run("evaluate model.json no-label.csv");
+    sandbox.write("wide.svm", "1 1:2 3:1\n");
+    bad.run("predict model.json wide.svm -o out.json");
+    sandbox.write("colours.csv", "c,y\nred,0\nblue,1\nred,0\nblue,1\n");
+    sandbox.succeed("fit colours.csv -o colours.json --method logistic --l2 1");
+    sandbox.write("green.csv", "c\nred\ngreen\n");
+    bad.run("predict colours.json green.csv -o out.json");
+    bad.run("predict colours.json wide.svm -o out.json");
+    bad.check();
+}
+
+#[test]
+fn options_and_outputs() {
+    let sandbox = Sandbox::new("bad-options");
+    sandbox.write("good.csv", GOOD);
+    std::fs::create_dir(sandbox.path("folder")).unwrap();
+    let mut bad = Failing::new("bad-options", &sandbox);
+    bad.run("fit good.csv -o nowhere/model.json");
+    bad.run("fit good.csv -o folder");
+    bad.run("fit good.csv -o out.json --loss-out out.json");
+    bad.run("fit good.csv -o out.json --loss-out nowhere/loss.json");
+    bad.run("fit good.csv -o out.json --max-iter 0");
+    bad.run("fit good.csv -o out.json --tol nan");
+    bad.run("fit good.csv -o out.json --step 0");
+    bad.run("fit good.csv -o out.json --step quickly");
+    bad.run("fit good.csv -o out.json --slope-min 2 --slope-max 1");
+    bad.run("fit good.csv -o out.json --kappa 2");
+    bad.run("fit good.csv -o out.json --l2=-1");
+    bad.run("fit good.csv -o out.json --max-norm 0");
+    bad.run("fit good.csv -o out.json --link sigmoid");
+    bad.run("fit good.csv -o out.json --method glmtron --link sigmund");
+    bad.run("fit good.csv -o out.json --method glmtron --link clipped-line:1");
+    bad.run("fit good.csv -o out.json --method glmtron --link clipped-line:one,2");
+    bad.run("fit good.csv -o out.json --method canonical");
+    bad.run("fit good.csv -o out.json --method canonical --link cauchy");
+    bad.run("fit good.csv -o out.json --method logistic --slope-min 0.1");
+    bad.run("fit good.csv -o out.json --certificate c.json --method labels");
+    bad.run("fit good.csv -o out.json --certified --certificate c.txt");
+    bad.run("fit good.csv -o out.json --certified --theta 1");
+    bad.run("fit good.csv -o out.json --test-share 1");
+    bad.run("fit good.csv -o out.json --delimiter ab");
+    bad.run("fit good.csv -o out.json --threads 0");
+    bad.run("fit good.csv");
+    bad.run("fit good.csv -o out.json --method lables");
+    bad.run("fit good.csv -o out.json --slope-mim 1");
+    bad.run("fot good.csv");
+    bad.run("compare good.csv --folds 1");
+    bad.run("compare good.csv --folds 4");
+    bad.run("compare good.csv --method labels");
+    bad.run("predict model.json good.csv --threshold 2 -o out.json");
+    bad.run("synth --rows 0 -o out.json");
+    bad.run("synth single-index --noise 0.5 -o out.json");
+    bad.run("synth single-index --floor 0.9 --ceiling 0.1 -o out.json");
+    bad.run("demo --out good.csv");
+    bad.check();
+}
+
+/// Gzip with one stored block: bytes that do not depend on a compressor.
+fn gzip(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let length = u16::try_from(bytes.len()).unwrap();
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    out.extend(length.to_le_bytes());
+    out.extend((!length).to_le_bytes());
+    out.extend(bytes);
+    let mut crc = !0u32;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+        }
+    }
+    out.extend((!crc).to_le_bytes());
+    out.extend(u32::from(length).to_le_bytes());
+    out
+}
+
+/// An IDX file of unsigned bytes.
+fn idx(shape: &[u32], values: &[u8]) -> Vec<u8> {
+    let mut out = vec![0, 0, 8, u8::try_from(shape.len()).unwrap()];
+    for size in shape {
+        out.extend(size.to_be_bytes());
+    }
+    out.extend(values);
+    out
+}
+
+#[test]
+fn the_gzip_of_this_test_is_gzip() {
+    let sandbox = Sandbox::new("good-gzip");
+    sandbox.write("good.csv.gz", gzip(GOOD));
+    sandbox.succeed("fit good.csv.gz -o model.json --method logistic --l2 1");
+}

@@ -1,0 +1,211 @@
+//! Examples in memory.
+
+use serde::{Deserialize, Serialize};
+
+use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
+
+use crate::encoder::Encoder;
+use crate::error::Result;
+
+/// The feature matrix, by rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Features {
+    /// Dense, 4 bytes a value.
+    DenseF32 {
+        /// Row after row.
+        values: Vec<f32>,
+        /// Number of features.
+        columns: usize,
+    },
+    /// Dense, 8 bytes a value.
+    DenseF64 {
+        /// Row after row.
+        values: Vec<f64>,
+        /// Number of features.
+        columns: usize,
+    },
+    /// Compressed sparse rows: row `i` has the entries `row_starts[i]..row_starts[i + 1]`.
+    Csr {
+        /// Where each row starts; one more than there are rows.
+        row_starts: Vec<usize>,
+        /// The column of each entry, increasing within a row.
+        indices: Vec<u32>,
+        /// The value of each entry.
+        values: Vec<f64>,
+        /// Number of features.
+        columns: usize,
+    },
+}
+
+impl Features {
+    /// Number of features.
+    pub fn columns(&self) -> usize {
+        match self {
+            Self::DenseF32 { columns, .. }
+            | Self::DenseF64 { columns, .. }
+            | Self::Csr { columns, .. } => *columns,
+        }
+    }
+
+    /// Number of examples.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::DenseF32 { values, columns } => values.len() / (*columns).max(1),
+            Self::DenseF64 { values, columns } => values.len() / (*columns).max(1),
+            Self::Csr { row_starts, .. } => row_starts.len() - 1,
+        }
+    }
+
+    /// Writes row `i` to `out`, whose length is the number of features.
+    pub fn copy_row(&self, i: usize, out: &mut [f64]) {
+        match self {
+            Self::DenseF32 { values, columns } => {
+                for (out, &x) in out.iter_mut().zip(&values[i * columns..(i + 1) * columns]) {
+                    *out = f64::from(x);
+                }
+            }
+            Self::DenseF64 { values, columns } => {
+                out.copy_from_slice(&values[i * columns..(i + 1) * columns]);
+            }
+            Self::Csr { row_starts, indices, values, .. } => {
+                out.fill(0.0);
+                for k in row_starts[i]..row_starts[i + 1] {
+                    out[indices[k] as usize] = values[k];
+                }
+            }
+        }
+    }
+
+    /// The matrix as the core borrows it.
+    pub fn matrix(&self) -> Result<Matrix<'_>> {
+        let rows = self.rows();
+        Ok(match self {
+            Self::DenseF32 { values, columns } => Matrix::dense_f32(values, rows, *columns)?,
+            Self::DenseF64 { values, columns } => Matrix::dense_f64(values, rows, *columns)?,
+            Self::Csr { row_starts, indices, values, columns } => Matrix::csr(
+                Offsets::Usize(row_starts),
+                Indices::U32(indices),
+                Values::F64(values),
+                *columns,
+            )?,
+        })
+    }
+
+    /// The chosen rows, copied in the order given.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        fn dense<T: Copy>(values: &[T], columns: usize, rows: &[usize]) -> Vec<T> {
+            let mut out = Vec::with_capacity(rows.len() * columns);
+            for &i in rows {
+                out.extend_from_slice(&values[i * columns..(i + 1) * columns]);
+            }
+            out
+        }
+        match self {
+            Self::DenseF32 { values, columns } => {
+                Self::DenseF32 { values: dense(values, *columns, rows), columns: *columns }
+            }
+            Self::DenseF64 { values, columns } => {
+                Self::DenseF64 { values: dense(values, *columns, rows), columns: *columns }
+            }
+            Self::Csr { row_starts, indices, values, columns } => {
+                let entries = rows.iter().map(|&i| row_starts[i + 1] - row_starts[i]).sum();
+                let mut starts = Vec::with_capacity(rows.len() + 1);
+                let mut chosen_indices = Vec::with_capacity(entries);
+                let mut chosen_values = Vec::with_capacity(entries);
+                starts.push(0);
+                for &i in rows {
+                    let range = row_starts[i]..row_starts[i + 1];
+                    chosen_indices.extend_from_slice(&indices[range.clone()]);
+                    chosen_values.extend_from_slice(&values[range]);
+                    starts.push(chosen_values.len());
+                }
+                Self::Csr {
+                    row_starts: starts,
+                    indices: chosen_indices,
+                    values: chosen_values,
+                    columns: *columns,
+                }
+            }
+        }
+    }
+}
+
+/// Where examples came from and what was left out; kept in the model file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DataDescription {
+    /// The file, or a name such as `synth`.
+    pub source: String,
+    /// The format of the file.
+    pub format: String,
+    /// Examples used.
+    pub rows: u64,
+    /// Features after encoding.
+    pub features: u64,
+    /// Rows left out for missing values.
+    #[serde(default)]
+    pub dropped_missing: u64,
+    /// Rows left out because their label is of neither class.
+    #[serde(default)]
+    pub dropped_other_class: u64,
+}
+
+/// Examples with labels 0 and 1, ready for training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// The feature matrix; every value is finite.
+    pub features: Features,
+    /// 0 (negative) or 1 (positive).
+    pub labels: Vec<u8>,
+    /// Weights >= 0, if the data have them.
+    pub weights: Option<Vec<f64>>,
+    /// The names of the features.
+    pub feature_names: Vec<String>,
+    /// The names of the classes 0 and 1.
+    pub classes: [String; 2],
+    /// How further data are encoded the same way.
+    pub encoder: Encoder,
+    /// Where the examples came from.
+    pub description: DataDescription,
+}
+
+impl Dataset {
+    /// Number of examples.
+    pub fn rows(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Number of features.
+    pub fn columns(&self) -> usize {
+        self.features.columns()
+    }
+
+    /// The feature matrix as the core borrows it.
+    pub fn matrix(&self) -> Result<Matrix<'_>> {
+        self.features.matrix()
+    }
+
+    /// Rows, labels and weights as the core's trainers take them; checks them once more.
+    pub fn sample(&self) -> Result<Sample<'_>> {
+        Ok(Sample::new(self.matrix()?, &self.labels, self.weights.as_deref())?)
+    }
+
+    /// Number of positive examples.
+    pub fn positives(&self) -> usize {
+        self.labels.iter().filter(|&&y| y == 1).count()
+    }
+
+    /// The chosen rows, copied in the order given.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            features: self.features.select(rows),
+            labels: rows.iter().map(|&i| self.labels[i]).collect(),
+            weights: self.weights.as_ref().map(|w| rows.iter().map(|&i| w[i]).collect()),
+            feature_names: self.feature_names.clone(),
+            classes: self.classes.clone(),
+            encoder: self.encoder.clone(),
+            description: DataDescription { rows: rows.len() as u64, ..self.description.clone() },
+        }
+    }
+}

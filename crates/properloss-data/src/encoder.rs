@@ -1,0 +1,384 @@
+//! From the columns of a table to the features of a model, the same way at training and prediction.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Position, Result};
+use crate::labels::Classes;
+use crate::options::{LabelUse, Missing, UnknownCategory};
+use crate::table::{Cell, Table, find_column};
+
+/// How a table becomes features: learned from the training data, kept in the model file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Encoder {
+    /// The feature columns, in the order of the features.
+    pub columns: Vec<Column>,
+    /// The label column and its classes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub label: Option<Label>,
+    /// The column of weights.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub weight: Option<String>,
+    /// The rule for missing values.
+    #[serde(default)]
+    pub missing: Missing,
+    /// The texts that stand for a missing value.
+    #[serde(default = "crate::options::default_missing_words")]
+    pub missing_words: Vec<String>,
+}
+
+/// A feature column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name in the table.
+    pub name: String,
+    /// What it becomes.
+    #[serde(flatten)]
+    pub kind: ColumnKind,
+}
+
+/// What a column becomes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ColumnKind {
+    /// One feature, the number itself.
+    Numeric {
+        /// What a missing value becomes.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        fill: Option<f64>,
+    },
+    /// One feature for each category: 1 for the row's own, 0 for the others.
+    Categorical {
+        /// The categories, sorted.
+        categories: Vec<String>,
+        /// What a missing value becomes.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        fill: Option<Vec<f64>>,
+    },
+}
+
+/// The label column and the values that make up its classes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
+    /// Its name; `None` for formats that have a label but no column names.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub column: Option<String>,
+    /// The values of each class.
+    #[serde(flatten)]
+    pub classes: Classes,
+    /// Whether rows of other values are left out; if not, such a value is an error.
+    #[serde(default)]
+    pub skip_others: bool,
+}
+
+impl Column {
+    /// How many features it becomes.
+    pub fn width(&self) -> usize {
+        match &self.kind {
+            ColumnKind::Numeric { .. } => 1,
+            ColumnKind::Categorical { categories, .. } => categories.len(),
+        }
+    }
+}
+
+impl Encoder {
+    /// Numeric columns with these names and no label: for data that come as a matrix.
+    pub fn numeric(names: impl IntoIterator<Item = String>) -> Self {
+        let column = |name| Column { name, kind: ColumnKind::Numeric { fill: None } };
+        Self {
+            columns: names.into_iter().map(column).collect(),
+            label: None,
+            weight: None,
+            missing: Missing::Error,
+            missing_words: crate::options::default_missing_words(),
+        }
+    }
+
+    /// The number of features.
+    pub fn width(&self) -> usize {
+        self.columns.iter().map(Column::width).sum()
+    }
+
+    /// The names of the features: the column's, or `column=category`.
+    pub fn feature_names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.width());
+        for column in &self.columns {
+            match &column.kind {
+                ColumnKind::Numeric { .. } => names.push(column.name.clone()),
+                ColumnKind::Categorical { categories, .. } => {
+                    names.extend(categories.iter().map(|c| format!("{}={c}", column.name)));
+                }
+            }
+        }
+        names
+    }
+
+    /// The first categorical column, if any.
+    pub(crate) fn first_categorical(&self) -> Option<&Column> {
+        self.columns.iter().find(|c| matches!(c.kind, ColumnKind::Categorical { .. }))
+    }
+
+    /// What is wrong with an encoder that was read from a file: the field and the reason.
+    pub(crate) fn check(&self) -> std::result::Result<(), (String, String)> {
+        let mut seen = std::collections::HashSet::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            let at = |what: &str| format!("encoder.columns[{index}] ({:?}){what}", column.name);
+            if !seen.insert(&column.name) {
+                return Err((at(""), "the name stands twice".into()));
+            }
+            match &column.kind {
+                ColumnKind::Numeric { fill: Some(fill) } if !fill.is_finite() => {
+                    return Err((at(".fill"), format!("{fill} is not finite")));
+                }
+                ColumnKind::Numeric { .. } => {}
+                ColumnKind::Categorical { categories, fill } => {
+                    if categories.is_empty() {
+                        return Err((at(".categories"), "no category".into()));
+                    }
+                    if !categories.is_sorted_by(|a, b| a < b) {
+                        return Err((at(".categories"), "not sorted, or one stands twice".into()));
+                    }
+                    if let Some(fill) = fill {
+                        if fill.len() != categories.len() {
+                            let reason =
+                                format!("{} values, {} categories", fill.len(), categories.len());
+                            return Err((at(".fill"), reason));
+                        }
+                        if let Some(bad) = fill.iter().find(|f| !f.is_finite()) {
+                            return Err((at(".fill"), format!("{bad} is not finite")));
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(label) = &self.label {
+            let Classes { negative, positive } = label.classes.clone();
+            Classes::new(negative, positive)
+                .map_err(|error| ("encoder.label".to_owned(), error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Finds the encoder's columns in a table, by name: the order does not matter, and columns that
+    /// the model does not know are left alone. Tells the table which columns will be read.
+    pub fn bind<'e>(
+        &'e self,
+        table: &mut dyn Table,
+        label: LabelUse,
+        unknown: UnknownCategory,
+    ) -> Result<BoundEncoder<'e>> {
+        let available = table.columns();
+        let position = |name: &String| available.iter().position(|c| c == name);
+        let found: Vec<Option<usize>> = self.columns.iter().map(|c| position(&c.name)).collect();
+        if found.contains(&None) {
+            let missing = self.columns.iter().zip(&found).filter(|(_, f)| f.is_none());
+            return Err(Error::MissingColumns {
+                file: table.file().to_path_buf(),
+                missing: missing.map(|(column, _)| column.name.clone()).collect(),
+                available: available.to_vec(),
+            });
+        }
+        let columns: Vec<usize> = found.into_iter().flatten().collect();
+        let mut used = columns.clone();
+        let (mut label_column, mut weight_column) = (None, None);
+        if label == LabelUse::Require {
+            if let Some(label @ Label { column: Some(name), .. }) = &self.label {
+                label_column = Some((find_column(table, "label", name)?, label));
+            }
+            if let Some(name) = &self.weight {
+                weight_column = Some(find_column(table, "weight", name)?);
+            }
+        }
+        used.extend(label_column.map(|(index, _)| index));
+        used.extend(weight_column);
+        table.select(&used)?;
+        Ok(BoundEncoder {
+            encoder: self,
+            columns,
+            label: label_column,
+            weight: weight_column,
+            unknown,
+        })
+    }
+
+    pub(crate) fn is_missing(&self, cell: &Cell<'_>) -> bool {
+        is_missing(&self.missing_words, cell)
+    }
+}
+
+pub(crate) fn is_missing(words: &[String], cell: &Cell<'_>) -> bool {
+    match cell {
+        Cell::Null => true,
+        Cell::Number(number) => number.is_nan(),
+        Cell::Bool(_) => false,
+        Cell::Text(text) => words.iter().any(|word| word == text),
+    }
+}
+
+/// An encoder whose columns were found in a table: turns its rows into features, one by one.
+#[derive(Debug, Clone)]
+pub struct BoundEncoder<'e> {
+    encoder: &'e Encoder,
+    /// For each feature column its place in the table.
+    columns: Vec<usize>,
+    label: Option<(usize, &'e Label)>,
+    weight: Option<usize>,
+    unknown: UnknownCategory,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Encoded {
+    /// The features were written; with the label and weight, if they were asked for.
+    Row {
+        /// 0 or 1.
+        label: Option<u8>,
+        /// 1 without a weight column.
+        weight: f64,
+    },
+    /// Left out: a missing value, under [`Missing::Drop`], or a label of neither class.
+    Skipped(Skip),
+}
+
+/// Why a row was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skip {
+    /// It has a missing value.
+    Missing,
+    /// Its label is of another class than the two chosen.
+    OtherClass,
+}
+
+impl BoundEncoder<'_> {
+    /// Writes the features of the current row to `out`, whose length is [`Encoder::width`].
+    ///
+    /// `training` lets rows with missing values be left out as [`Missing::Drop`] says; at
+    /// prediction each row must have an answer, so a missing value without a fill is an error.
+    pub fn encode(
+        &self,
+        table: &dyn Table,
+        position: Position,
+        training: bool,
+        out: &mut [f64],
+    ) -> Result<Encoded> {
+        let missing_rule = self.encoder.missing;
+        let missing = |index: usize, cell: &Cell<'_>| -> Result<Encoded> {
+            if training && missing_rule == Missing::Drop {
+                return Ok(Encoded::Skipped(Skip::Missing));
+            }
+            let (place, value) = (table.place(position, index), cell_text(cell).into_owned());
+            Err(if training {
+                Error::MissingValue { place, value }
+            } else {
+                Error::MissingAtPrediction { place, value }
+            })
+        };
+        let label = match self.label {
+            None => None,
+            Some((index, label)) => {
+                let cell = table.cell(index);
+                if self.encoder.is_missing(&cell) {
+                    return missing(index, &cell);
+                }
+                let value = cell_text(&cell);
+                match label.classes.class_of(&value) {
+                    None if label.skip_others => return Ok(Encoded::Skipped(Skip::OtherClass)),
+                    None => {
+                        return Err(Error::UnknownLabel {
+                            place: table.place(position, index),
+                            value: value.into_owned(),
+                            known: label.classes.all(),
+                        });
+                    }
+                    known => known,
+                }
+            }
+        };
+        let weight = match self.weight {
+            None => 1.0,
+            Some(index) => {
+                let cell = table.cell(index);
+                if self.encoder.is_missing(&cell) {
+                    return missing(index, &cell);
+                }
+                let value = number(table, position, index, &cell)?;
+                if value < 0.0 {
+                    let place = table.place(position, index);
+                    return Err(Error::NegativeWeight { place, value });
+                }
+                value
+            }
+        };
+        let mut start = 0;
+        for (column, &index) in self.encoder.columns.iter().zip(&self.columns) {
+            let out = &mut out[start..start + column.width()];
+            start += out.len();
+            let cell = table.cell(index);
+            let is_missing = self.encoder.is_missing(&cell);
+            match &column.kind {
+                ColumnKind::Numeric { fill: Some(fill) } if is_missing => out[0] = *fill,
+                ColumnKind::Categorical { fill: Some(fill), .. } if is_missing => {
+                    out.copy_from_slice(fill);
+                }
+                _ if is_missing => return missing(index, &cell),
+                ColumnKind::Numeric { .. } => out[0] = number(table, position, index, &cell)?,
+                ColumnKind::Categorical { categories, .. } => {
+                    out.fill(0.0);
+                    let text = cell_text(&cell);
+                    match categories.binary_search_by(|category| category.as_str().cmp(&text)) {
+                        Ok(found) => out[found] = 1.0,
+                        Err(_) if self.unknown == UnknownCategory::Zeros => {}
+                        Err(_) => {
+                            return Err(Error::UnknownCategory {
+                                place: table.place(position, index),
+                                value: text.into_owned(),
+                                known: categories.clone(),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Encoded::Row { label, weight })
+    }
+}
+
+/// The finite number of a cell that is not missing.
+fn number(table: &dyn Table, position: Position, index: usize, cell: &Cell<'_>) -> Result<f64> {
+    let number = match cell_number(cell) {
+        Some(number) => number,
+        None => {
+            let place = table.place(position, index);
+            return Err(Error::NotANumber { place, value: cell_text(cell).into_owned() });
+        }
+    };
+    if number.is_finite() {
+        Ok(number)
+    } else {
+        Err(Error::NotFinite {
+            place: table.place(position, index),
+            value: cell_text(cell).into_owned(),
+        })
+    }
+}
+
+/// The cell as a number, which may be infinite.
+pub(crate) fn cell_number(cell: &Cell<'_>) -> Option<f64> {
+    match cell {
+        Cell::Null => None,
+        Cell::Number(number) => Some(*number),
+        Cell::Bool(value) => Some(f64::from(u8::from(*value))),
+        Cell::Text(text) => text.parse().ok(),
+    }
+}
+
+/// The cell as a text; numbers in their shortest form.
+pub(crate) fn cell_text<'a>(cell: &Cell<'a>) -> Cow<'a, str> {
+    match *cell {
+        Cell::Null => "".into(),
+        Cell::Number(number) => number.to_string().into(),
+        Cell::Bool(value) => if value { "true" } else { "false" }.into(),
+        Cell::Text(text) => text.into(),
+    }
+}

@@ -1,0 +1,282 @@
+//! The first pass over a table: which columns are numbers, which categories, which classes occur.
+
+use std::collections::BTreeMap;
+
+use crate::encoder::{Column, ColumnKind, Encoder, Label, cell_number, cell_text, is_missing};
+use crate::error::{Error, Place, Position, Result};
+use crate::labels::LabelValues;
+use crate::options::{Missing, ReadOptions};
+use crate::table::{Cell, Table, find_column};
+
+/// The columns of a table by their role.
+struct Roles {
+    label: usize,
+    weight: Option<usize>,
+    features: Vec<usize>,
+}
+
+/// What one pass learns of a column.
+#[derive(Default)]
+struct Profile {
+    /// Collect the categories whatever the values look like.
+    as_categories: bool,
+    /// How many categories there may be.
+    limit: usize,
+    numbers: u64,
+    texts: u64,
+    sum: f64,
+    first_text: Option<(Position, String)>,
+    first_missing: Option<(Position, String)>,
+    /// Category to count; of the texts only, unless `as_categories`.
+    categories: BTreeMap<String, u64>,
+}
+
+impl Encoder {
+    /// Learns the encoding of a table. `open` is called once for each pass.
+    ///
+    /// A column is numeric if every value that is not missing is a number, categorical if fewer
+    /// than half of them are; between the two it is an error, because a few texts among numbers are
+    /// more likely mistakes than categories.
+    pub fn fit(open: &dyn Fn() -> Result<Box<dyn Table>>, options: &ReadOptions) -> Result<Self> {
+        let mut table = open()?;
+        let roles = roles(table.as_ref(), options)?;
+        let mut profiles: Vec<Profile> = Vec::new();
+        for &index in &roles.features {
+            let declared = options.categorical.contains(&table.columns()[index]);
+            let limit = if declared { usize::MAX } else { options.max_categories };
+            profiles.push(Profile { as_categories: declared, limit, ..Profile::default() });
+        }
+        let labels = scan(table.as_mut(), &roles, options, &mut profiles)?;
+        let label_name = table.columns()[roles.label].clone();
+        let classes = labels.resolve(
+            &options.negative,
+            &options.positive,
+            table.file(),
+            Some(&label_name),
+            options.label.is_none(),
+        )?;
+        // A column of texts and a few numbers: the numbers are categories too, and another pass
+        // counts them. Keeping the writing of every number in the first pass would cost more.
+        let mut mixed = false;
+        for (profile, &index) in profiles.iter_mut().zip(&roles.features) {
+            check_profile(profile, table.as_ref(), index)?;
+            if profile.texts > 0 && profile.numbers > 0 && !profile.as_categories {
+                profile.as_categories = true;
+                mixed = true;
+            }
+        }
+        if mixed {
+            for profile in &mut profiles {
+                let Profile { as_categories, limit, .. } = *profile;
+                *profile = Profile { as_categories, limit, ..Profile::default() };
+            }
+            table = open()?;
+            scan(table.as_mut(), &roles, options, &mut profiles)?;
+        }
+        let mut columns = Vec::new();
+        for (profile, &index) in profiles.into_iter().zip(&roles.features) {
+            columns.push(column(profile, table.as_ref(), index, options)?);
+        }
+        Ok(Self {
+            columns,
+            label: Some(Label { column: Some(label_name), classes, skip_others: chosen(options) }),
+            weight: options.weight.clone(),
+            missing: options.missing,
+            missing_words: options.missing_words.clone(),
+        })
+    }
+}
+
+/// Whether both classes were named, so that rows of other values are left out.
+fn chosen(options: &ReadOptions) -> bool {
+    !options.negative.is_empty() && !options.positive.is_empty()
+}
+
+fn roles(table: &dyn Table, options: &ReadOptions) -> Result<Roles> {
+    let label = match &options.label {
+        Some(name) => find_column(table, "label", name)?,
+        None => table.columns().len() - 1,
+    };
+    let weight =
+        options.weight.as_ref().map(|name| find_column(table, "weight", name)).transpose()?;
+    let mut ignored = Vec::new();
+    for name in &options.ignore {
+        ignored.push(find_column(table, "ignore", name)?);
+    }
+    let clash = |name: usize, first, second| {
+        Err(Error::RoleClash { name: table.columns()[name].clone(), first, second })
+    };
+    if weight == Some(label) {
+        return clash(label, "label", "weight");
+    }
+    if ignored.contains(&label) && options.label.is_some() {
+        return clash(label, "label", "ignored");
+    }
+    for name in &options.categorical {
+        let index = find_column(table, "categorical", name)?;
+        if ignored.contains(&index) {
+            return clash(index, "categorical", "ignored");
+        }
+    }
+    // An ignored last column passes the default label on to the one before it.
+    let label = if options.label.is_none() {
+        let free = |j: &usize| !ignored.contains(j) && weight != Some(*j);
+        match (0..table.columns().len()).rev().find(free) {
+            Some(label) => label,
+            None => return Err(Error::NoFeatures { file: table.file().to_path_buf() }),
+        }
+    } else {
+        label
+    };
+    let features: Vec<usize> = (0..table.columns().len())
+        .filter(|j| *j != label && weight != Some(*j) && !ignored.contains(j))
+        .collect();
+    if features.is_empty() {
+        return Err(Error::NoFeatures { file: table.file().to_path_buf() });
+    }
+    Ok(Roles { label, weight, features })
+}
+
+/// One pass over the rows that will be kept.
+fn scan(
+    table: &mut dyn Table,
+    roles: &Roles,
+    options: &ReadOptions,
+    profiles: &mut [Profile],
+) -> Result<LabelValues> {
+    let mut used = roles.features.clone();
+    used.push(roles.label);
+    used.extend(roles.weight);
+    table.select(&used)?;
+    let missing = |cell: &Cell<'_>| is_missing(&options.missing_words, cell);
+    let drop = options.missing == Missing::Drop;
+    let named = [&options.negative, &options.positive];
+    let chosen = chosen(options);
+    let mut labels = LabelValues::default();
+    let (mut rows, mut dropped, mut other_class) = (0, 0, 0);
+    while let Some(position) = table.next_row()? {
+        rows += 1;
+        let label = table.cell(roles.label);
+        if drop && used.iter().any(|&index| missing(&table.cell(index))) {
+            dropped += 1;
+            continue;
+        }
+        if missing(&label) {
+            return Err(Error::MissingValue {
+                place: table.place(position, roles.label),
+                value: cell_text(&label).into_owned(),
+            });
+        }
+        let number = labels.add(&cell_text(&label), position);
+        if chosen && !labels.is_named(number, named) {
+            other_class += 1;
+            continue;
+        }
+        if labels.is_hopeless() && !chosen {
+            break;
+        }
+        for (profile, &index) in profiles.iter_mut().zip(&roles.features) {
+            let cell = table.cell(index);
+            if missing(&cell) {
+                let value = cell_text(&cell).into_owned();
+                if options.missing == Missing::Error {
+                    return Err(Error::MissingValue { place: table.place(position, index), value });
+                }
+                profile.first_missing.get_or_insert((position, value));
+            } else {
+                profile.add(&cell, position).map_err(|value| Error::NotFinite {
+                    place: table.place(position, index),
+                    value,
+                })?;
+            }
+        }
+    }
+    let file = table.file().to_path_buf();
+    if rows == 0 {
+        return Err(Error::NoRows { file });
+    }
+    if rows == dropped + other_class && dropped > 0 {
+        return Err(Error::NoRowsLeft { file, rows, dropped, other_class });
+    }
+    Ok(labels)
+}
+
+impl Profile {
+    /// Takes in a value that is not missing; an infinite one is handed back.
+    fn add(&mut self, cell: &Cell<'_>, position: Position) -> std::result::Result<(), String> {
+        match cell_number(cell) {
+            Some(number) if !self.as_categories && !number.is_finite() => {
+                return Err(cell_text(cell).into_owned());
+            }
+            Some(number) => {
+                self.numbers += 1;
+                self.sum += number;
+                if !self.as_categories {
+                    return Ok(());
+                }
+            }
+            None => {
+                self.texts += 1;
+                if self.first_text.is_none() {
+                    self.first_text = Some((position, cell_text(cell).into_owned()));
+                }
+            }
+        }
+        let text = cell_text(cell);
+        if let Some(count) = self.categories.get_mut(text.as_ref()) {
+            *count += 1;
+        } else if self.categories.len() <= self.limit {
+            // One more than allowed is kept, as the sign that there are too many.
+            self.categories.insert(text.into_owned(), 1);
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        self.numbers + self.texts
+    }
+}
+
+/// Refuses columns that are neither numbers nor categories.
+fn check_profile(profile: &Profile, table: &dyn Table, index: usize) -> Result<()> {
+    let name = &table.columns()[index];
+    let place = || Place::file(table.file()).column(name);
+    if profile.count() == 0 {
+        return Err(Error::AllMissing { place: place() });
+    }
+    if let Some((position, value)) = &profile.first_text
+        && !profile.as_categories
+        && 2 * profile.numbers >= profile.count()
+    {
+        return Err(Error::TextInNumericColumn {
+            place: table.place(*position, index),
+            value: value.clone(),
+            numbers: profile.numbers,
+            values: profile.count(),
+        });
+    }
+    let limit = profile.limit;
+    if profile.categories.len() > limit {
+        return Err(Error::TooManyCategories { place: place(), limit, rows: profile.count() });
+    }
+    Ok(())
+}
+
+fn column(
+    profile: Profile,
+    table: &dyn Table,
+    index: usize,
+    options: &ReadOptions,
+) -> Result<Column> {
+    check_profile(&profile, table, index)?;
+    let fill = options.missing == Missing::Mean;
+    let count = profile.count() as f64;
+    let kind = if profile.categories.is_empty() {
+        ColumnKind::Numeric { fill: fill.then_some(profile.sum / count) }
+    } else {
+        let share = |&times: &u64| times as f64 / count;
+        let fill = fill.then(|| profile.categories.values().map(share).collect());
+        ColumnKind::Categorical { fill, categories: profile.categories.into_keys().collect() }
+    };
+    Ok(Column { name: table.columns()[index].clone(), kind })
+}

@@ -1,0 +1,335 @@
+//! Model files and loss files: JSON with `format` and `version`.
+//!
+//! A model gives an encoded row `x` the score and probability
+//!
+//! ```text
+//! z = intercept + Σ_j weights_j x_j       (x divided by its norm first, for "unit-rows")
+//! p = u(z)
+//! ```
+//!
+//! The numbers of "max-norm" and "standardise" are already in the weights and the intercept; the
+//! file keeps them to say how the model was fitted.
+
+mod history;
+mod json;
+mod link;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use properloss::design::FittedScaling;
+use properloss::train::Model;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use history::History;
+pub use link::Link;
+
+use crate::atomic::write_atomically;
+use crate::dataset::DataDescription;
+use crate::encoder::Encoder;
+use crate::error::{Error, Result};
+
+/// `format` of a model file.
+pub const MODEL_FORMAT: &str = "properloss-model";
+/// `format` of a loss file.
+pub const LOSS_FORMAT: &str = "properloss-loss";
+/// The newest version of both that this program reads, and the one it writes.
+pub const VERSION: u64 = 1;
+
+/// A fitted classifier as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelFile {
+    /// The coefficients of the encoded features.
+    pub weights: Vec<f64>,
+    /// Added to every score.
+    pub intercept: f64,
+    /// From score to probability.
+    pub link: Link,
+    /// From a row of a table to the features that the weights are for.
+    pub preprocessing: Preprocessing,
+    /// The names of the features.
+    pub feature_names: Vec<String>,
+    /// The names of the classes 0 and 1.
+    pub classes: [String; 2],
+    /// How it was fitted.
+    pub fitted: Fitted,
+    /// The course of the fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
+}
+
+/// What is done to a row before the weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Preprocessing {
+    /// From columns to features.
+    pub encoder: Encoder,
+    /// How the features were scaled for training.
+    pub scaling: Scaling,
+}
+
+/// How features were scaled for training; see the module's formula for what prediction does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Scaling {
+    /// Not at all.
+    None,
+    /// Each row divided by its norm, also at prediction; a row of zeros stays.
+    UnitRows,
+    /// All rows multiplied by one number.
+    MaxNorm {
+        /// One over the largest norm of a training row.
+        factor: f64,
+    },
+    /// Each feature to mean 0 and standard deviation 1: `(x_j - mean_j) factor_j`.
+    Standardise {
+        /// The means.
+        mean: Vec<f64>,
+        /// One over the standard deviations, 0 for a constant feature.
+        factor: Vec<f64>,
+    },
+}
+
+/// How a model was fitted: for people, not used at prediction.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Fitted {
+    /// The name of the trainer.
+    pub method: String,
+    /// Its options.
+    #[serde(default)]
+    pub options: BTreeMap<String, Value>,
+    /// The training data.
+    #[serde(default)]
+    pub data: DataDescription,
+    /// Why it ended.
+    #[serde(default)]
+    pub termination: String,
+    /// After how many iterations.
+    #[serde(default)]
+    pub iterations: u64,
+    /// The program and its version.
+    #[serde(default = "program")]
+    pub program: String,
+}
+
+/// A loss by itself, for use on other data: its link decides it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LossFile {
+    /// The link whose canonical loss it is.
+    pub link: Link,
+    /// The fit that it was learned in, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Fitted>,
+}
+
+/// A file of either sort.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnyFile {
+    /// A model.
+    Model(Box<ModelFile>),
+    /// A loss.
+    Loss(Box<LossFile>),
+}
+
+/// The name and version of this program, for [`Fitted::program`].
+pub fn program() -> String {
+    concat!("properloss ", env!("CARGO_PKG_VERSION")).to_owned()
+}
+
+impl From<FittedScaling> for Scaling {
+    fn from(scaling: FittedScaling) -> Self {
+        match scaling {
+            FittedScaling::None => Self::None,
+            FittedScaling::UnitRows => Self::UnitRows,
+            FittedScaling::MaxNorm { factor } => Self::MaxNorm { factor },
+            FittedScaling::Standardise { mean, factor } => Self::Standardise { mean, factor },
+        }
+    }
+}
+
+impl ModelFile {
+    /// The file of a classifier that was fitted to encoded features.
+    pub fn new(
+        model: &Model,
+        encoder: Encoder,
+        scaling: FittedScaling,
+        classes: [String; 2],
+        fitted: Fitted,
+    ) -> Self {
+        Self {
+            weights: model.coefficients().to_vec(),
+            intercept: model.intercept(),
+            link: model.link().spec().into(),
+            feature_names: encoder.feature_names(),
+            preprocessing: Preprocessing { encoder, scaling: scaling.into() },
+            classes,
+            fitted,
+            history: None,
+        }
+    }
+
+    /// Reads and checks a model file.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_json(&read_bytes(path)?, path)
+    }
+
+    /// From JSON; `name` stands for the file in messages.
+    pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
+        let model: Self = json::from_json(bytes, name, MODEL_FORMAT, VERSION)?;
+        model.check().map_err(|field| bad_field(name, field))?;
+        Ok(model)
+    }
+
+    /// To JSON; a value that is not finite, or lengths that disagree, are an error.
+    pub fn to_json(&self) -> Result<String> {
+        self.json_for(Path::new("model"))
+    }
+
+    /// Writes the file whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let json = self.json_for(path)?;
+        write_atomically(path, |out| out.write_all(json.as_bytes()))
+    }
+
+    fn json_for(&self, file: &Path) -> Result<String> {
+        self.check().map_err(|field| bad_field(file, field))?;
+        json::to_json(self, file, MODEL_FORMAT, VERSION)
+    }
+
+    /// The classifier itself.
+    pub fn model(&self) -> Result<Model> {
+        let unit_rows = self.preprocessing.scaling == Scaling::UnitRows;
+        let link = self.link.spec().build()?;
+        Ok(Model::new(self.weights.clone(), self.intercept, unit_rows, link)?)
+    }
+
+    /// The loss of this model as a file of its own.
+    pub fn loss(&self) -> LossFile {
+        LossFile { link: self.link.clone(), provenance: Some(self.fitted.clone()) }
+    }
+
+    /// What is wrong, as the field and the reason.
+    fn check(&self) -> std::result::Result<(), (String, String)> {
+        let features = self.weights.len();
+        finite("weights", &self.weights)?;
+        finite_number("intercept", self.intercept)?;
+        self.link.check()?;
+        self.preprocessing.encoder.check()?;
+        let length = |field: &str, length: usize| {
+            if length == features {
+                return Ok(());
+            }
+            Err((field.to_owned(), format!("{length} values, but there are {features} weights")))
+        };
+        if features == 0 {
+            return Err(("weights".into(), "there are none".into()));
+        }
+        length("feature_names", self.feature_names.len())?;
+        let names = self.preprocessing.encoder.feature_names();
+        length("preprocessing.encoder", names.len())?;
+        if let Some(j) = (0..features).find(|&j| names[j] != self.feature_names[j]) {
+            let reason =
+                format!("{:?}, but the encoder makes {:?}", self.feature_names[j], names[j]);
+            return Err((format!("feature_names[{j}]"), reason));
+        }
+        match &self.preprocessing.scaling {
+            Scaling::None | Scaling::UnitRows => {}
+            Scaling::MaxNorm { factor } => {
+                finite_number("preprocessing.scaling.factor", *factor)?;
+            }
+            Scaling::Standardise { mean, factor } => {
+                for (name, values) in [("mean", mean), ("factor", factor)] {
+                    let field = format!("preprocessing.scaling.{name}");
+                    finite(&field, values)?;
+                    length(&field, values.len())?;
+                }
+            }
+        }
+        if self.classes[0] == self.classes[1] {
+            return Err(("classes".into(), "both have the same name".into()));
+        }
+        check_options(&self.fitted)?;
+        self.history.as_ref().map_or(Ok(()), History::check)
+    }
+}
+
+impl LossFile {
+    /// Reads and checks a loss file.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_json(&read_bytes(path)?, path)
+    }
+
+    /// From JSON; `name` stands for the file in messages.
+    pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
+        let loss: Self = json::from_json(bytes, name, LOSS_FORMAT, VERSION)?;
+        loss.check().map_err(|field| bad_field(name, field))?;
+        Ok(loss)
+    }
+
+    /// To JSON; a value that is not finite is an error.
+    pub fn to_json(&self) -> Result<String> {
+        self.json_for(Path::new("loss"))
+    }
+
+    /// Writes the file whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let json = self.json_for(path)?;
+        write_atomically(path, |out| out.write_all(json.as_bytes()))
+    }
+
+    fn json_for(&self, file: &Path) -> Result<String> {
+        self.check().map_err(|field| bad_field(file, field))?;
+        json::to_json(self, file, LOSS_FORMAT, VERSION)
+    }
+
+    fn check(&self) -> std::result::Result<(), (String, String)> {
+        self.link.check()?;
+        self.provenance.as_ref().map_or(Ok(()), check_options)
+    }
+}
+
+/// Reads a model or a loss file, whichever it is.
+pub fn read_any(path: &Path) -> Result<AnyFile> {
+    let bytes = read_bytes(path)?;
+    if json::format_of(&bytes, path)?.as_deref() == Some(LOSS_FORMAT) {
+        Ok(AnyFile::Loss(Box::new(LossFile::from_json(&bytes, path)?)))
+    } else {
+        Ok(AnyFile::Model(Box::new(ModelFile::from_json(&bytes, path)?)))
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| Error::read(path, error))
+}
+
+fn bad_field(file: &Path, (field, reason): (String, String)) -> Error {
+    Error::BadField { file: file.to_path_buf(), field, reason }
+}
+
+/// Every value finite.
+fn finite(field: &str, values: &[f64]) -> std::result::Result<(), (String, String)> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(k) => Err((format!("{field}[{k}]"), format!("{} is not finite", values[k]))),
+    }
+}
+
+fn finite_number(field: &str, value: f64) -> std::result::Result<(), (String, String)> {
+    if value.is_finite() { Ok(()) } else { Err((field.into(), format!("{value} is not finite"))) }
+}
+
+/// An option that was NaN shows as null in a [`Value`].
+fn check_options(fitted: &Fitted) -> std::result::Result<(), (String, String)> {
+    fn has_null(value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Array(values) => values.iter().any(has_null),
+            Value::Object(fields) => fields.values().any(has_null),
+            _ => false,
+        }
+    }
+    match fitted.options.iter().find(|(_, value)| has_null(value)) {
+        None => Ok(()),
+        Some((name, _)) => Err((format!("options.{name}"), "it is null, or was not finite".into())),
+    }
+}

@@ -1,0 +1,119 @@
+//! What a reader is told: the roles of the columns, the classes, the rule for missing values.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::read::Format;
+
+/// What to do with a missing value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// Refuse it, naming its place.
+    #[default]
+    Error,
+    /// Fill it with the mean of the column over the training data; for a categorical column, with
+    /// the share of each category. The same numbers fill it at prediction.
+    Mean,
+    /// Leave the row out at training; at prediction a missing value is an error.
+    Drop,
+}
+
+/// What to do at prediction with a category that did not occur at training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnknownCategory {
+    /// Refuse it, naming its place.
+    #[default]
+    Error,
+    /// Encode it as none of the known categories: all zeros.
+    Zeros,
+}
+
+/// What is made of the label column when a file is encoded for a model that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LabelUse {
+    /// Not read at all: prediction.
+    #[default]
+    Ignore,
+    /// Read, and required: evaluation. Rows of classes that the model left out are left out.
+    Require,
+}
+
+/// How the numbers of a table are held in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Storage {
+    /// 4 bytes a value, rounded.
+    F32,
+    /// 8 bytes a value.
+    #[default]
+    F64,
+}
+
+/// How to read a file of examples. The default reads a CSV file with a header whose last column is
+/// the label.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// The format; by default found from the file.
+    pub format: Option<Format>,
+    /// The label column; by default the last one.
+    pub label: Option<String>,
+    /// The values of the negative class; see [`Self::positive`].
+    pub negative: Vec<String>,
+    /// The values of the positive class. With neither list the file must have two label values, and
+    /// the larger number (or the later text) is positive; with one list the other class is the one
+    /// other value of the file; with both lists rows of other values are left out.
+    pub positive: Vec<String>,
+    /// The column of example weights.
+    pub weight: Option<String>,
+    /// Columns that are not features.
+    pub ignore: Vec<String>,
+    /// Columns to be treated as categories even if they hold numbers.
+    pub categorical: Vec<String>,
+    /// The rule for missing values.
+    pub missing: Missing,
+    /// The texts that stand for a missing value.
+    pub missing_words: Vec<String>,
+    /// The most categories that a column may have unless it is in [`Self::categorical`].
+    pub max_categories: usize,
+    /// What stands between fields; by default a tab for `.tsv` and `.tab`, a comma otherwise.
+    pub delimiter: Option<u8>,
+    /// Whether a text table starts with a line of names.
+    pub header: bool,
+    /// How tables are held in memory. (IDX images are `F32`, LibSVM rows sparse `f64`.)
+    pub storage: Storage,
+    /// LibSVM: indices count from 0, not from 1.
+    pub zero_based: bool,
+    /// LibSVM: the number of features; by default the largest index.
+    pub features: Option<usize>,
+    /// IDX: the label file; by default the one whose name belongs to the images.
+    pub labels_file: Option<PathBuf>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            label: None,
+            negative: Vec::new(),
+            positive: Vec::new(),
+            weight: None,
+            ignore: Vec::new(),
+            categorical: Vec::new(),
+            missing: Missing::Error,
+            missing_words: default_missing_words(),
+            max_categories: 256,
+            delimiter: None,
+            header: true,
+            storage: Storage::F64,
+            zero_based: false,
+            features: None,
+            labels_file: None,
+        }
+    }
+}
+
+/// The texts that stand for a missing value unless others are given.
+pub(crate) fn default_missing_words() -> Vec<String> {
+    ["", "NA", "N/A", "NaN", "nan", "null", "NULL"].map(String::from).to_vec()
+}

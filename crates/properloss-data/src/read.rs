@@ -1,0 +1,308 @@
+//! From a file of any format to examples in memory, or one row after the other.
+
+use std::path::Path;
+
+use crate::dataset::{DataDescription, Dataset, Features};
+use crate::encoder::{Encoded, Encoder, Skip};
+use crate::error::{Error, Place, Position, Result};
+use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
+use crate::source::Source;
+use crate::table::{CsvFormat, CsvTable, Table};
+use crate::{idx, libsvm};
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text with a delimiter: CSV and TSV.
+    Csv,
+    /// Text with tabs.
+    Tsv,
+    /// Apache Parquet.
+    Parquet,
+    /// LibSVM or SVMlight: `label index:value ...`.
+    Libsvm,
+    /// The image format of MNIST.
+    Idx,
+}
+
+impl Format {
+    /// The name by which a format is chosen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Parquet => "parquet",
+            Self::Libsvm => "libsvm",
+            Self::Idx => "idx",
+        }
+    }
+
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Result<Self> {
+        [Self::Csv, Self::Tsv, Self::Parquet, Self::Libsvm, Self::Idx]
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| Error::BadOption {
+                what: "the format",
+                value: format!("{name:?}"),
+                expected: "one of csv, tsv, parquet, libsvm, idx".into(),
+            })
+    }
+
+    /// By the first bytes (Parquet, IDX), then by the file name; memory without a telling name is
+    /// CSV.
+    pub fn detect(source: &Source) -> Result<Self> {
+        let name = source.name();
+        let start = source.first_bytes(4)?;
+        if start == b"PAR1" {
+            return Ok(Self::Parquet);
+        }
+        if let [0, 0, 0x08..=0x0e, 1..=4] = start[..] {
+            return Ok(Self::Idx);
+        }
+        match (extension(name).as_str(), source) {
+            ("csv", _) => Ok(Self::Csv),
+            ("tsv" | "tab", _) => Ok(Self::Tsv),
+            ("parquet" | "pq", _) => Ok(Self::Parquet),
+            ("libsvm" | "svm" | "svmlight", _) => Ok(Self::Libsvm),
+            (other, _) if other.ends_with("ubyte") || other == "idx" => Ok(Self::Idx),
+            (_, Source::Memory { .. }) => Ok(Self::Csv),
+            _ if start.is_empty() => Err(Error::EmptyFile { file: name.to_path_buf() }),
+            _ => Err(Error::UnknownFormat { file: name.to_path_buf() }),
+        }
+    }
+}
+
+/// The last extension but `.gz`, in lower case; for `train-images-idx3-ubyte.gz`, which has none,
+/// the last word after a hyphen.
+pub(crate) fn extension(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    name.rsplit(['.', '-']).next().filter(|last| *last != name).unwrap_or_default().to_owned()
+}
+
+/// Reads a file of labelled examples.
+///
+/// Tables are read twice, first to learn the columns and then to encode them, so that no more than
+/// the encoded matrix is held.
+pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(source)?,
+    };
+    match format {
+        Format::Csv | Format::Tsv | Format::Parquet => {
+            let open = || open_table(source, format, options);
+            let encoder = Encoder::fit(&open, options)?;
+            read_table(open()?, encoder, true, UnknownCategory::Error, options.storage, format)
+        }
+        Format::Libsvm => libsvm::read(source, options),
+        Format::Idx => idx::read(source, options),
+    }
+}
+
+/// Reads labelled examples the way an existing model encodes them: for evaluation.
+///
+/// Of the options only those of the file count (format, delimiter, header, storage, zero-based
+/// indices, label file); roles, classes and fills are the encoder's.
+pub fn read_encoded(
+    source: &Source,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    options: &ReadOptions,
+) -> Result<Dataset> {
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(source)?,
+    };
+    match format {
+        Format::Csv | Format::Tsv | Format::Parquet => {
+            let table = open_table(source, format, options)?;
+            read_table(table, encoder.clone(), false, unknown, options.storage, format)
+        }
+        Format::Libsvm => libsvm::read_encoded(source, encoder, options),
+        Format::Idx => idx::read_encoded(source, encoder, options),
+    }
+}
+
+/// One encoded row, as [`for_each_row`] hands it over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EncodedRow<'a> {
+    /// Where it stands in the file.
+    pub position: Position,
+    /// Its features.
+    pub features: &'a [f64],
+}
+
+/// Encodes a file row by row for prediction, in constant memory: `visit` sees the rows in order and
+/// ends the reading by an error of its own type.
+pub fn for_each_row<E: From<Error>>(
+    source: &Source,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    options: &ReadOptions,
+    mut visit: impl FnMut(EncodedRow<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(source)?,
+    };
+    match format {
+        Format::Csv | Format::Tsv | Format::Parquet => {
+            let table = open_table(source, format, options)?;
+            for_each_table_row(table, encoder, unknown, visit)
+        }
+        Format::Libsvm => libsvm::for_each_row(source, encoder, options, visit),
+        Format::Idx => {
+            let (features, _) = idx::read_images(source, encoder)?;
+            let mut row = vec![0.0; features.columns()];
+            for i in 0..features.rows() {
+                features.copy_row(i, &mut row);
+                visit(EncodedRow { position: Position::Row(i as u64 + 1), features: &row })?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// [`for_each_row`] of a table that is already open, such as a [`CsvTable`] on standard input.
+pub fn for_each_table_row<E: From<Error>>(
+    mut table: Box<dyn Table>,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    mut visit: impl FnMut(EncodedRow<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let bound = encoder.bind(table.as_mut(), LabelUse::Ignore, unknown)?;
+    let mut row = vec![0.0; encoder.width()];
+    while let Some(position) = table.next_row()? {
+        bound.encode(table.as_ref(), position, false, &mut row)?;
+        visit(EncodedRow { position, features: &row })?;
+    }
+    Ok(())
+}
+
+/// Opens a text or Parquet table.
+pub fn open_table(
+    source: &Source,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Box<dyn Table>> {
+    if format == Format::Parquet {
+        #[cfg(feature = "parquet")]
+        return Ok(Box::new(crate::table::ParquetTable::open(source)?));
+        #[cfg(not(feature = "parquet"))]
+        return Err(Error::FormatNotBuilt { file: source.name().to_path_buf(), format: "Parquet" });
+    }
+    Ok(Box::new(CsvTable::open(source, csv_format(source.name(), format, options))?))
+}
+
+/// The delimiter and header that the options or else the file name ask for.
+pub fn csv_format(name: &Path, format: Format, options: &ReadOptions) -> CsvFormat {
+    let mut csv = CsvFormat::of(name);
+    if format == Format::Tsv {
+        csv.delimiter = b'\t';
+    }
+    csv.delimiter = options.delimiter.unwrap_or(csv.delimiter);
+    csv.header = options.header;
+    csv
+}
+
+/// The second pass: encodes the rows of a table.
+fn read_table(
+    mut table: Box<dyn Table>,
+    encoder: Encoder,
+    training: bool,
+    unknown: UnknownCategory,
+    storage: Storage,
+    format: Format,
+) -> Result<Dataset> {
+    let columns = encoder.width();
+    let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
+    let mut labels = Vec::new();
+    let mut weights = encoder.weight.as_ref().map(|_| Vec::new());
+    let (mut narrow, mut wide): (Vec<f32>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut row = vec![0.0; columns];
+    let mut description = DataDescription {
+        source: table.file().display().to_string(),
+        format: format.name().into(),
+        features: columns as u64,
+        ..DataDescription::default()
+    };
+    while let Some(position) = table.next_row()? {
+        match bound.encode(table.as_ref(), position, training, &mut row)? {
+            Encoded::Skipped(Skip::Missing) => description.dropped_missing += 1,
+            Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
+            Encoded::Row { label, weight } => {
+                labels.push(label.unwrap_or(0));
+                if let Some(weights) = &mut weights {
+                    weights.push(weight);
+                }
+                match storage {
+                    Storage::F64 => wide.extend_from_slice(&row),
+                    Storage::F32 => {
+                        for (&x, column) in row.iter().zip(0..) {
+                            narrow.push(narrowed(x, table.as_ref(), position, column, &encoder)?);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if labels.is_empty() {
+        return Err(Error::NoRows { file: table.file().to_path_buf() });
+    }
+    let features = match storage {
+        Storage::F64 => Features::DenseF64 { values: wide, columns },
+        Storage::F32 => Features::DenseF32 { values: narrow, columns },
+    };
+    description.rows = labels.len() as u64;
+    let dataset = Dataset {
+        features,
+        labels,
+        weights,
+        feature_names: encoder.feature_names(),
+        classes: encoder.label.as_ref().map_or_else(no_names, |label| label.classes.names()),
+        encoder,
+        description,
+    };
+    check_weights(&dataset, table.file())?;
+    Ok(dataset)
+}
+
+/// The classes of a model that was fitted without names.
+pub(crate) fn no_names() -> [String; 2] {
+    ["0".into(), "1".into()]
+}
+
+fn narrowed(
+    x: f64,
+    table: &dyn Table,
+    position: Position,
+    feature: usize,
+    encoder: &Encoder,
+) -> Result<f32> {
+    let narrow = x as f32;
+    if narrow.is_finite() {
+        return Ok(narrow);
+    }
+    let name = &encoder.feature_names()[feature];
+    let place = Place::at(table.file(), position).column(name);
+    Err(Error::NotFinite { place, value: format!("{x} in 4 bytes") })
+}
+
+/// Each class needs weight, or a fit would see one class only.
+fn check_weights(dataset: &Dataset, file: &Path) -> Result<()> {
+    let (Some(weights), Some(name)) = (&dataset.weights, &dataset.encoder.weight) else {
+        return Ok(());
+    };
+    for class in 0..2u8 {
+        let mut of_class =
+            weights.iter().zip(&dataset.labels).filter(|(_, y)| **y == class).peekable();
+        if of_class.peek().is_some() && of_class.all(|(w, _)| *w == 0.0) {
+            let place = Place::file(file).column(name);
+            let class = dataset.classes[usize::from(class)].clone();
+            return Err(Error::ZeroWeights { place, class });
+        }
+    }
+    Ok(())
+}

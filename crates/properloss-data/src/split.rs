@@ -1,0 +1,75 @@
+//! Train/test splits and folds, by seed, with the classes in proportion.
+
+use crate::error::{Error, Result};
+use crate::random::Random;
+
+/// The rows of the two parts, each in increasing order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// Rows to fit on.
+    pub train: Vec<usize>,
+    /// Rows to test on.
+    pub test: Vec<usize>,
+}
+
+/// A share `test_share` of each class to the test part, chosen by `seed`; each part gets at least
+/// one row of each class.
+pub fn train_test(labels: &[u8], test_share: f64, seed: u64) -> Result<Split> {
+    if !(test_share > 0.0 && test_share < 1.0) {
+        return Err(Error::BadOption {
+            what: "the share of the test part",
+            value: test_share.to_string(),
+            expected: "above 0 and below 1".into(),
+        });
+    }
+    let mut is_test = vec![false; labels.len()];
+    for rows in shuffled_classes(labels, seed, 2)? {
+        let count = (rows.len() as f64 * test_share).round() as usize;
+        for &row in &rows[..count.clamp(1, rows.len() - 1)] {
+            is_test[row] = true;
+        }
+    }
+    let (test, train) = (0..labels.len()).partition(|&row| is_test[row]);
+    Ok(Split { train, test })
+}
+
+/// `k` splits whose test parts are disjoint and cover all rows; the size of each class differs by
+/// at most one between test parts.
+pub fn folds(labels: &[u8], k: usize, seed: u64) -> Result<Vec<Split>> {
+    if k < 2 {
+        return Err(Error::BadOption {
+            what: "the number of folds",
+            value: k.to_string(),
+            expected: "2 or more".into(),
+        });
+    }
+    let mut fold = vec![0; labels.len()];
+    // One count over both classes, so that the totals differ by at most one too.
+    let mut next = 0;
+    for rows in shuffled_classes(labels, seed, k)? {
+        for row in rows {
+            fold[row] = next % k;
+            next += 1;
+        }
+    }
+    let split = |j: usize| {
+        let (test, train) = (0..labels.len()).partition(|&row| fold[row] == j);
+        Split { train, test }
+    };
+    Ok((0..k).map(split).collect())
+}
+
+/// The rows of each class in random order; an error if a class has fewer than `needed`.
+fn shuffled_classes(labels: &[u8], seed: u64, needed: usize) -> Result<[Vec<usize>; 2]> {
+    let mut classes = [Vec::new(), Vec::new()];
+    for (row, &label) in labels.iter().enumerate() {
+        classes[usize::from(label != 0)].push(row);
+    }
+    for (class, rows) in classes.iter_mut().enumerate() {
+        if rows.len() < needed {
+            return Err(Error::TooFewRows { class: class.to_string(), count: rows.len(), needed });
+        }
+        Random::stream(seed, class as u64).shuffle(rows);
+    }
+    Ok(classes)
+}

@@ -1,0 +1,189 @@
+//! One encoder for training and prediction.
+
+mod common;
+
+use common::{csv, read_csv, rows, strings};
+use properloss_data::read::{csv_format, for_each_row, for_each_table_row, read_encoded};
+use properloss_data::table::CsvTable;
+use properloss_data::{
+    Encoder, Error, Format, Missing, ReadOptions, Result, Source, UnknownCategory,
+};
+use proptest::prelude::*;
+
+const TRAIN: &str = "a,c,w,y\n1,p,1,no\n2,q,2,yes\n4,p,1,yes\n";
+
+fn encoder(missing: Missing) -> Encoder {
+    let options = ReadOptions { missing, weight: Some("w".into()), ..ReadOptions::default() };
+    read_csv(TRAIN, &options).unwrap().encoder
+}
+
+fn predict(encoder: &Encoder, text: &str, unknown: UnknownCategory) -> Result<Vec<Vec<f64>>> {
+    let mut seen = Vec::new();
+    for_each_row(&csv(text), encoder, unknown, &ReadOptions::default(), |row| {
+        seen.push(row.features.to_vec());
+        Ok::<(), Error>(())
+    })?;
+    Ok(seen)
+}
+
+#[test]
+fn columns_are_found_by_name_and_others_ignored() {
+    let encoder = encoder(Missing::Error);
+    let text = "extra,c,a\nhello,q,7\n,p,8\n";
+    let seen = predict(&encoder, text, UnknownCategory::Error).unwrap();
+    assert_eq!(seen, [[7.0, 0.0, 1.0], [8.0, 1.0, 0.0]]);
+}
+
+#[test]
+fn standard_input_is_read_once_and_row_by_row() {
+    let encoder = encoder(Missing::Error);
+    // A reader that cannot be opened twice and never ends: the visitor ends it.
+    let endless = std::io::Read::chain(&b"a,c\n"[..], std::io::repeat(b'1'));
+    let input = std::io::Read::chain(&b"a,c\n1,p\n2,q\n3,p\n"[..], endless);
+    let format = csv_format("standard input".as_ref(), Format::Csv, &ReadOptions::default());
+    let table = CsvTable::from_reader(input, "standard input".as_ref(), format).unwrap();
+    let mut seen = 0.0;
+    let result = for_each_table_row(Box::new(table), &encoder, UnknownCategory::Error, |row| {
+        seen += row.features[0];
+        if seen == 6.0 {
+            return Err(Error::BadOption { what: "x", value: "x".into(), expected: "x".into() });
+        }
+        Ok(())
+    });
+    assert!(matches!(result, Err(Error::BadOption { .. })));
+    assert_eq!(seen, 6.0);
+}
+
+#[test]
+fn mistakes_at_prediction() {
+    let encoder = encoder(Missing::Error);
+    let what = |text: &str| {
+        let error = predict(&encoder, text, UnknownCategory::Error).unwrap_err();
+        (error.to_string(), error.hint().unwrap_or_default())
+    };
+    assert_eq!(
+        what("A,c\n1,p\n"),
+        (
+            "train.csv: 1 column(s) of the model are not in the file: \"a\"".into(),
+            "columns are matched by name; the file has \"A\", \"c\"".into()
+        )
+    );
+    assert_eq!(
+        what("a,c\n1,p\n2,r\n"),
+        (
+            "train.csv, line 3, column \"c\": \"r\" was not among the categories at training \
+             time: \"p\", \"q\""
+                .into(),
+            "correct it, or pass --unknown-category zeros to encode it as none of them".into()
+        )
+    );
+    assert_eq!(what("a,c\nx,p\n").0, "train.csv, line 2, column \"a\": \"x\" is not a number");
+    assert_eq!(what("a,c\ninf,p\n").0, "train.csv, line 2, column \"a\": \"inf\" is not finite");
+    assert_eq!(
+        what("a,c\n1,p\n,p\n").0,
+        "train.csv, line 3, column \"a\": missing value, and the model has no rule to fill it"
+    );
+    assert_eq!(what("a,c\n1\n").0, "train.csv, line 2: 1 field(s), but the header has 2");
+    let zeros = predict(&encoder, "a,c\n2,r\n", UnknownCategory::Zeros).unwrap();
+    assert_eq!(zeros, [[2.0, 0.0, 0.0]]);
+}
+
+#[test]
+fn the_training_means_fill_missing_values_at_prediction() {
+    let encoder = encoder(Missing::Mean);
+    let seen = predict(&encoder, "a,c\nNA,\n", UnknownCategory::Error).unwrap();
+    assert_eq!(seen, [[7.0 / 3.0, 2.0 / 3.0, 1.0 / 3.0]]);
+    // A model that dropped rows at training must still answer each row at prediction.
+    let error = predict(&self::encoder(Missing::Drop), "a,c\nNA,p\n", UnknownCategory::Error);
+    assert!(matches!(error, Err(Error::MissingAtPrediction { .. })));
+}
+
+#[test]
+fn evaluation_uses_the_classes_and_weights_of_the_model() {
+    let encoder = encoder(Missing::Error);
+    let options = ReadOptions::default();
+    let read = |text: &str| read_encoded(&csv(text), &encoder, UnknownCategory::Error, &options);
+    // One class is enough here, and it keeps its number.
+    let data = read("y,w,c,a\nyes,3,q,5\n").unwrap();
+    assert_eq!((data.labels, data.weights), (vec![1], Some(vec![3.0])));
+    assert_eq!(rows(&data.features), [[5.0, 0.0, 1.0]]);
+    assert_eq!(
+        read("y,w,c,a\nmaybe,3,q,5\n").unwrap_err().to_string(),
+        "train.csv, line 2, column \"y\": \"maybe\" is not a class of the model, which has \
+         \"no\", \"yes\""
+    );
+    assert!(matches!(read("w,c,a\n3,q,5\n"), Err(Error::NoSuchColumn { role: "label", .. })));
+    assert!(matches!(read("y,c,a\nno,q,5\n"), Err(Error::NoSuchColumn { role: "weight", .. })));
+}
+
+#[test]
+fn chosen_classes_leave_rows_out_at_evaluation_too() {
+    let options = ReadOptions {
+        negative: strings(&["0"]),
+        positive: strings(&["8"]),
+        ..ReadOptions::default()
+    };
+    let encoder = read_csv("a,y\n1,0\n2,8\n3,5\n", &options).unwrap().encoder;
+    let data = read_encoded(
+        &csv("a,y\n4,5\n5,8\n"),
+        &encoder,
+        UnknownCategory::Error,
+        &ReadOptions::default(),
+    );
+    assert_eq!(data.unwrap().labels, [1]);
+}
+
+proptest! {
+    /// Any finite matrix written as CSV reads back to the same bits, at training and prediction.
+    #[test]
+    fn numbers_survive_csv(values in prop::collection::vec(
+        prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO, 2..60))
+    {
+        let mut text = String::from("x,label\n");
+        for (i, value) in values.iter().enumerate() {
+            text.push_str(&format!("{value:?},{}\n", i % 2));
+        }
+        let data = read_csv(&text, &ReadOptions::default()).unwrap();
+        let bits = |xs: &[f64]| xs.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let read: Vec<f64> = rows(&data.features).concat();
+        prop_assert_eq!(bits(&read), bits(&values));
+        let predicted = predict(&data.encoder, &text, UnknownCategory::Error).unwrap().concat();
+        prop_assert_eq!(bits(&predicted), bits(&values));
+        // And through the writer.
+        let mut out = Vec::new();
+        properloss_data::write_csv(&data, &[], &mut out).unwrap();
+        let again = properloss_data::read(&Source::memory("o.csv", out), &ReadOptions::default());
+        prop_assert_eq!(bits(&rows(&again.unwrap().features).concat()), bits(&values));
+    }
+
+    /// No text makes the reader panic, and every category is one-hot: rows sum to 1.
+    #[test]
+    fn any_text_is_read_or_refused(text in "[a-c0-9,\"\n.NA-]{0,80}") {
+        for missing in [Missing::Error, Missing::Mean, Missing::Drop] {
+            let options = ReadOptions { missing, ..ReadOptions::default() };
+            if let Ok(data) = read_csv(&text, &options) {
+                prop_assert_eq!(data.labels.len(), data.features.rows());
+                prop_assert!(rows(&data.features).concat().iter().all(|x| x.is_finite()));
+            }
+        }
+    }
+
+    #[test]
+    fn categories_survive_csv(values in prop::collection::vec("[a-z \",\n;é]{1,6}", 4..40)) {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(["c", "y"]).unwrap();
+        for (i, value) in values.iter().enumerate() {
+            let value = format!("<{value}>"); // spaces at the ends do not count
+            writer.write_record([value.as_str(), if i % 2 == 0 { "0" } else { "1" }]).unwrap();
+        }
+        let bytes = writer.into_inner().unwrap();
+        let data = properloss_data::read(&Source::memory("c.csv", bytes), &ReadOptions::default());
+        let data = data.unwrap();
+        for (row, value) in rows(&data.features).iter().zip(&values) {
+            let hot: Vec<usize> = (0..row.len()).filter(|&j| row[j] == 1.0).collect();
+            prop_assert_eq!(hot.len(), 1);
+            prop_assert_eq!(row.iter().sum::<f64>(), 1.0);
+            prop_assert_eq!(&data.feature_names[hot[0]], &format!("c=<{value}>"));
+        }
+    }
+}

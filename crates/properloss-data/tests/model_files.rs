@@ -1,0 +1,416 @@
+//! Model and loss files: round trips, the golden files of version 1, and every refusal.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Directory, fixture, strings};
+use properloss_data::encoder::{Column, ColumnKind, Label};
+use properloss_data::model_file::{
+    AnyFile, Fitted, History, Link, Preprocessing, Scaling, read_any,
+};
+use properloss_data::{Classes, DataDescription, Encoder, Error, LossFile, Missing, ModelFile};
+use proptest::prelude::*;
+
+fn model() -> ModelFile {
+    let encoder = Encoder {
+        columns: vec![
+            Column { name: "age".into(), kind: ColumnKind::Numeric { fill: Some(41.5) } },
+            Column {
+                name: "colour".into(),
+                kind: ColumnKind::Categorical {
+                    categories: strings(&["blue", "red"]),
+                    fill: Some(vec![0.25, 0.75]),
+                },
+            },
+        ],
+        label: Some(Label {
+            column: Some("outcome".into()),
+            classes: Classes::new(strings(&["ill"]), strings(&["well"])).unwrap(),
+            skip_others: false,
+        }),
+        weight: None,
+        missing: Missing::Mean,
+        missing_words: strings(&["", "NA"]),
+    };
+    ModelFile {
+        weights: vec![0.1, -2.5e-7, 1.0 / 3.0],
+        intercept: -0.0625,
+        link: Link::Piecewise { z: vec![-2.0, 0.0, 0.7, 4.0], u: vec![0.0, 0.4, 0.75, 1.0] },
+        feature_names: encoder.feature_names(),
+        preprocessing: Preprocessing {
+            encoder,
+            scaling: Scaling::Standardise {
+                mean: vec![41.5, 0.25, 0.75],
+                factor: vec![0.1, 2.0, 2.0],
+            },
+        },
+        classes: ["ill".into(), "well".into()],
+        fitted: Fitted {
+            method: "bregmantron".into(),
+            options: [("slope_max".to_owned(), 1.0.into()), ("target".to_owned(), "labels".into())]
+                .into(),
+            data: DataDescription {
+                source: "train.csv".into(),
+                format: "csv".into(),
+                rows: 100,
+                features: 3,
+                dropped_missing: 0,
+                dropped_other_class: 0,
+            },
+            termination: "converged".into(),
+            iterations: 57,
+            program: "properloss 0.1.0".into(),
+        },
+        history: Some(History {
+            iteration: vec![1, 57],
+            loss: vec![0.69, 0.31],
+            gradient_norm: vec![0.2, 1e-9],
+        }),
+    }
+}
+
+fn name() -> &'static Path {
+    Path::new("m.json")
+}
+
+/// The refusal of a model whose JSON was changed by replacing a text once.
+fn refusal(from: &str, to: &str) -> (String, String) {
+    let json = model().to_json().unwrap();
+    assert!(json.contains(from), "{from} is not in {json}");
+    let error = ModelFile::from_json(json.replacen(from, to, 1).as_bytes(), name()).unwrap_err();
+    (error.to_string(), error.hint().unwrap())
+}
+
+/// Golden files of version 1 are read for ever: never change the files, only add new ones.
+#[test]
+fn golden_model_of_version_1() {
+    let read = ModelFile::read(&fixture("model-v1.json")).unwrap();
+    assert_eq!(read, model());
+    // u(0) = 0.4 and the line to (0.7, 0.75).
+    let classifier = read.model().unwrap();
+    assert_eq!(classifier.link().u(0.35), 0.575);
+    assert!(!classifier.unit_rows());
+    // Every other sort of link and scaling.
+    let read = ModelFile::read(&fixture("model-v1-relative.json")).unwrap();
+    assert_eq!(
+        read.link,
+        Link::Relative {
+            base: Box::new(Link::Builtin { name: "clipped-line".into(), params: vec![0.5, 0.5] }),
+            p: vec![0.0, 0.5, 1.0],
+            v: vec![0.01, 0.4, 0.98]
+        }
+    );
+    assert_eq!(read.preprocessing.scaling, Scaling::UnitRows);
+    assert!(read.model().unwrap().unit_rows());
+    assert_eq!((read.history, read.fitted.iterations), (None, 3));
+    assert_eq!(read.preprocessing.encoder.label, None);
+}
+
+#[test]
+fn golden_loss_of_version_1() {
+    let loss = LossFile::read(&fixture("loss-v1.json")).unwrap();
+    assert_eq!(loss, model().loss());
+    let sigmoid = LossFile::read(&fixture("loss-v1-sigmoid.json")).unwrap();
+    assert_eq!(sigmoid, LossFile { link: Link::builtin("sigmoid"), provenance: None });
+}
+
+/// What is written now is what the golden file says; if this fails the format has changed, and the
+/// version has to.
+#[test]
+fn the_writer_still_writes_the_golden_file() {
+    let golden = std::fs::read_to_string(fixture("model-v1.json")).unwrap();
+    assert_eq!(model().to_json().unwrap(), golden);
+    let golden = std::fs::read_to_string(fixture("loss-v1.json")).unwrap();
+    assert_eq!(model().loss().to_json().unwrap(), golden);
+}
+
+#[test]
+fn files_are_written_whole_and_read_back() {
+    let directory = Directory::new();
+    let (path, loss_path) = (directory.0.join("m.json"), directory.0.join("l.json"));
+    model().write(&path).unwrap();
+    model().loss().write(&loss_path).unwrap();
+    assert_eq!(ModelFile::read(&path).unwrap(), model());
+    assert_eq!(read_any(&path).unwrap(), AnyFile::Model(Box::new(model())));
+    assert_eq!(read_any(&loss_path).unwrap(), AnyFile::Loss(Box::new(model().loss())));
+    assert_eq!(directory.names(), ["l.json", "m.json"]);
+    // A model that cannot be written leaves the old one.
+    let before = std::fs::read(&path).unwrap();
+    let bad = ModelFile { intercept: f64::NAN, ..model() };
+    let error = bad.write(&path).unwrap_err();
+    assert!(error.to_string().ends_with("m.json: intercept: NaN is not finite"), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(directory.names(), ["l.json", "m.json"]);
+}
+
+#[test]
+fn a_newer_version_is_refused_and_a_new_field_is_not() {
+    assert_eq!(
+        refusal("\"version\": 1", "\"version\": 2"),
+        (
+            "m.json: properloss-model version 2; this program reads versions up to 1".into(),
+            "install a newer properloss".into()
+        )
+    );
+    // Even if nothing else in it is understood.
+    let newer = br#"{"version": 7, "format": "properloss-loss", "shape": []}"#;
+    let error = LossFile::from_json(newer, name()).unwrap_err();
+    assert!(matches!(error, Error::NewerVersion { found: 7, known: 1, .. }), "{error}");
+    let json = model().to_json().unwrap();
+    let more = json.replacen("\"version\": 1", "\"version\": 1, \"remark\": [1, {}]", 1);
+    assert_eq!(ModelFile::from_json(more.as_bytes(), name()).unwrap(), model());
+}
+
+#[test]
+fn other_files_are_refused() {
+    let loss = model().loss().to_json().unwrap();
+    let error = ModelFile::from_json(loss.as_bytes(), name()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "m.json: expected format \"properloss-model\", found \"properloss-loss\""
+    );
+    let error = ModelFile::from_json(b"{}", name()).unwrap_err();
+    assert_eq!(error.to_string(), "m.json: expected format \"properloss-model\", found none");
+    for (version, reason) in [("", "missing"), (", \"version\": 0", "0 is not a version")] {
+        let json = format!("{{\"format\": \"properloss-model\"{version}}}");
+        let error = ModelFile::from_json(json.as_bytes(), name()).unwrap_err();
+        assert_eq!(error.to_string(), format!("m.json: version: {reason}"));
+    }
+    let error = ModelFile::read(Path::new("no/such.json")).unwrap_err();
+    assert!(matches!(error, Error::FileNotFound { .. }));
+    let error = ModelFile::from_json(b"", name()).unwrap_err();
+    assert!(matches!(error, Error::EmptyFile { .. }));
+}
+
+#[test]
+fn a_cut_file_is_named_at_every_length() {
+    let json = model().to_json().unwrap();
+    let end = json.trim_end().len();
+    for cut in 1..end {
+        let error = ModelFile::from_json(&json.as_bytes()[..cut], name()).unwrap_err();
+        assert!(matches!(error, Error::Json { truncated: true, .. }), "cut at {cut}: {error}");
+    }
+    let error = ModelFile::from_json(&json.as_bytes()[..40], name()).unwrap_err();
+    assert_eq!(error.to_string(), "m.json, line 3, column 6: EOF while parsing a string");
+    assert_eq!(error.hint().unwrap(), "the file is cut short; write it again");
+}
+
+#[test]
+fn wrong_values_are_named() {
+    // Not JSON, with line and column.
+    let (what, _) = refusal("\"intercept\": -0.0625", "\"intercept\": NaN");
+    assert_eq!(what, "m.json, line 5, column 16: expected value");
+    let (what, _) = refusal("-0.0625", "1e999");
+    assert_eq!(what, "m.json, line 5, column 20: number out of range");
+    let (what, _) = refusal("-0.0625", "null");
+    assert!(what.starts_with("m.json, line 5, column 19: invalid type: null"), "{what}");
+    let (what, _) = refusal("  \"intercept\": -0.0625,\n", "");
+    assert!(what.contains("missing field `intercept`"), "{what}");
+    // JSON, but not a model.
+    let cases = [
+        ("[0.1, -2.5e-7,", "[-2.5e-7,", "feature_names: 3 values, but there are 2 weights"),
+        (
+            "\"feature_names\": [\"age\"",
+            "\"feature_names\": [\"size\"",
+            "feature_names[0]: \"size\", but the encoder makes \"age\"",
+        ),
+        (
+            "0.0, 0.7, 4.0",
+            "0.7, 0.7, 4.0",
+            "link: x[2] is 0.7, but x[1] is 0.7; x must increase strictly",
+        ),
+        (
+            "[0.0, 0.4, 0.75, 1.0]",
+            "[0.0, 0.4, 0.75, 0.9]",
+            "link: u[3] is 0.9; it must be 1, the value of an inverse link at z_max",
+        ),
+        (
+            "[0.0, 0.4, 0.75, 1.0]",
+            "[0.0, 0.4, 1.0]",
+            "link: x has 4 value(s), but y has 3; they must agree",
+        ),
+        ("[-2.0, 0.0, 0.7, 4.0]", "[1]", "link: x has 1 value(s), but y has 4; they must agree"),
+        (
+            "\"factor\": [0.1, 2.0, 2.0]",
+            "\"factor\": [0.1, 2.0]",
+            "preprocessing.scaling.factor: 2 values, but there are 3 weights",
+        ),
+        (
+            "[\"blue\", \"red\"]",
+            "[\"red\", \"blue\"]",
+            "encoder.columns[1] (\"colour\").categories: not sorted, or one stands twice",
+        ),
+        (
+            "[0.25, 0.75]}",
+            "[0.25]}",
+            "encoder.columns[1] (\"colour\").fill: 1 values, 2 categories",
+        ),
+        (
+            "\"name\": \"colour\"",
+            "\"name\": \"age\"",
+            "encoder.columns[1] (\"age\"): the name stands twice",
+        ),
+        (
+            "\"positive\": [\"well\"]",
+            "\"positive\": [\"ill\"]",
+            "encoder.label: class \"ill\" is named both negative and positive",
+        ),
+        ("[\"ill\", \"well\"]", "[\"well\", \"well\"]", "classes: both have the same name"),
+        ("[0.69, 0.31]", "[0.69]", "history.loss: 1 values for 2 iterations"),
+        (
+            "\"slope_max\": 1.0",
+            "\"slope_max\": null",
+            "options.slope_max: it is null, or was not finite",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        assert_eq!(refusal(from, to).0, format!("m.json: {expected}"));
+    }
+}
+
+#[test]
+fn no_value_that_is_not_finite_is_written() {
+    type Change = fn(&mut ModelFile);
+    let cases: [(Change, &str); 8] = [
+        (|m| m.weights[1] = f64::INFINITY, "weights[1]: inf is not finite"),
+        (|m| m.intercept = f64::NEG_INFINITY, "intercept: -inf is not finite"),
+        (
+            |m| m.link = Link::Piecewise { z: vec![f64::NAN, 1.0], u: vec![0.0, 1.0] },
+            "link: x[0] is NaN; every value must be finite",
+        ),
+        (
+            |m| m.link = Link::Builtin { name: "clipped-line".into(), params: vec![f64::NAN, 0.0] },
+            "link: a is NaN; it must be finite and above 0",
+        ),
+        (
+            |m| m.preprocessing.scaling = Scaling::MaxNorm { factor: f64::NAN },
+            "preprocessing.scaling.factor: NaN is not finite",
+        ),
+        (
+            |m| {
+                m.preprocessing.encoder.columns[0].kind =
+                    ColumnKind::Numeric { fill: Some(f64::NAN) };
+            },
+            "encoder.columns[0] (\"age\").fill: NaN is not finite",
+        ),
+        (|m| m.history.as_mut().unwrap().loss[0] = f64::NAN, "history.loss[0]: NaN is not finite"),
+        (
+            |m| {
+                m.fitted.options.insert("tol".into(), f64::NAN.into());
+            },
+            "options.tol: it is null, or was not finite",
+        ),
+    ];
+    for (change, expected) in cases {
+        let mut changed = model();
+        change(&mut changed);
+        assert_eq!(changed.to_json().unwrap_err().to_string(), format!("model: {expected}"));
+    }
+}
+
+#[test]
+fn a_history_is_thinned_between_its_ends() {
+    let course: Vec<(u64, f64, f64)> = (1..=1000).map(|t| (t, 1.0 / t as f64, 0.0)).collect();
+    let history = History::thinned(course.clone(), 5);
+    assert_eq!(history.iteration, [1, 250, 500, 750, 1000]);
+    assert_eq!(history.loss[1], 1.0 / 250.0);
+    assert_eq!(History::thinned(course[..3].to_vec(), 5).iteration, [1, 2, 3]);
+    assert_eq!(History::thinned(course[..1].to_vec(), 5).iteration, [1]);
+    let broken = vec![(1, f64::INFINITY, 1.0), (2, 0.5, f64::NAN), (3, 0.25, 0.5)];
+    assert_eq!(History::thinned(broken, 5).iteration, [3]);
+    assert_eq!(History::thinned([], 5).iteration, [0; 0]);
+}
+
+#[test]
+fn a_classifier_survives_its_file() {
+    use properloss::design::FittedScaling;
+    use properloss::link::LinkSpec;
+    use properloss::train::Model;
+    let specs = [
+        LinkSpec::builtin("cloglog"),
+        LinkSpec::Builtin { name: "clipped-line".into(), params: vec![0.3, 0.6] },
+        LinkSpec::Piecewise { z: vec![-1.0, 0.1, 2.0], u: vec![0.0, 0.3, 1.0] },
+        LinkSpec::Isotonic { z: vec![-1.0, 0.1, 0.2, 2.0], u: vec![0.0, 0.3, 0.3, 1.0] },
+        LinkSpec::Relative {
+            base: Box::new(LinkSpec::builtin("sigmoid")),
+            p: vec![0.0, 0.3, 1.0],
+            v: vec![0.0, 0.5, 1.0],
+        },
+    ];
+    let encoder = Encoder::numeric(strings(&["a", "b"]));
+    for spec in specs {
+        let classifier = Model::new(vec![0.1, -0.7], 0.3, true, spec.build().unwrap()).unwrap();
+        let file = ModelFile::new(
+            &classifier,
+            encoder.clone(),
+            FittedScaling::UnitRows,
+            ["0".into(), "1".into()],
+            Fitted::default(),
+        );
+        let json = file.to_json().unwrap();
+        let read = ModelFile::from_json(json.as_bytes(), name()).unwrap();
+        assert_eq!(read, file);
+        assert_eq!(read.link.spec(), spec);
+        let again = read.model().unwrap();
+        for z in [-1.5, -0.2, 0.15, 1.0, 3.0] {
+            assert_eq!(again.link().u(z).to_bits(), classifier.link().u(z).to_bits());
+        }
+        assert_eq!(again.coefficients(), classifier.coefficients());
+        assert_eq!((again.intercept(), again.unit_rows()), (0.3, true));
+    }
+    let unknown = LossFile { link: Link::builtin("no-such-link"), provenance: None };
+    assert!(unknown.to_json().unwrap_err().to_string().contains("no-such-link"));
+}
+
+proptest! {
+    /// Every finite number survives the file to the bit.
+    #[test]
+    fn any_numbers_survive(
+        values in prop::collection::vec(
+            prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO, 1..40),
+        intercept in prop::num::f64::NORMAL,
+        names in prop::collection::vec("\\PC{0,8}", 2),
+    ) {
+        prop_assume!(names[0] != names[1]);
+        let encoder = Encoder::numeric((0..values.len()).map(|j| format!("{}{j}", names[0])));
+        let mut knots: Vec<f64> = values.clone();
+        knots.sort_by(f64::total_cmp);
+        knots.dedup();
+        let last = knots.len() as f64 - 1.0;
+        let link = if knots.len() < 2 {
+            Link::builtin("probit")
+        } else {
+            let u = (0..knots.len()).map(|k| k as f64 / last).collect();
+            Link::Piecewise { z: knots, u }
+        };
+        let model = ModelFile {
+            weights: values.clone(),
+            intercept,
+            link,
+            feature_names: encoder.feature_names(),
+            preprocessing: Preprocessing {
+                encoder,
+                scaling: Scaling::Standardise { mean: values.clone(), factor: values },
+            },
+            classes: [names[0].clone(), names[1].clone()],
+            fitted: Fitted::default(),
+            history: None,
+        };
+        let json = model.to_json().unwrap();
+        let read = ModelFile::from_json(json.as_bytes(), name()).unwrap();
+        prop_assert_eq!(&read, &model);
+        let bits = |xs: &[f64]| xs.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        prop_assert_eq!(bits(&read.weights), bits(&model.weights));
+        prop_assert_eq!(read.to_json().unwrap(), json);
+    }
+
+    /// Changed bytes are read or refused, never a panic.
+    #[test]
+    fn damaged_files_do_not_panic(position in 0usize..1000, byte in any::<u8>()) {
+        let mut bytes = model().to_json().unwrap().into_bytes();
+        let length = bytes.len();
+        bytes[position % length] = byte;
+        let _ = ModelFile::from_json(&bytes, name());
+    }
+}

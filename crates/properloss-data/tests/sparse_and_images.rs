@@ -1,0 +1,277 @@
+//! LibSVM and IDX files.
+
+mod common;
+
+use common::{Directory, gzip, rows, strings};
+use properloss_data::idx::{Part, find_image_set};
+use properloss_data::read::{for_each_row, read_encoded};
+use properloss_data::{
+    Classes, Error, Features, Format, ReadOptions, Source, UnknownCategory, read,
+};
+
+fn libsvm(text: &str) -> Source {
+    Source::memory("train.libsvm", text.as_bytes())
+}
+
+#[test]
+fn libsvm_rows_are_sparse() {
+    let text = "# a comment\n+1 1:0.5 3:-2 # another\n\n-1 2:1e3\n1\n";
+    let data = read(&libsvm(text), &ReadOptions::default()).unwrap();
+    assert_eq!(
+        data.features,
+        Features::Csr {
+            row_starts: vec![0, 2, 3, 3],
+            indices: vec![0, 2, 1],
+            values: vec![0.5, -2.0, 1000.0],
+            columns: 3
+        }
+    );
+    assert_eq!(rows(&data.features), [[0.5, 0.0, -2.0], [0.0, 1000.0, 0.0], [0.0; 3]]);
+    assert_eq!(
+        (data.labels.clone(), data.classes.clone()),
+        (vec![1, 0, 1], ["-1".into(), "+1".into()])
+    );
+    assert_eq!(data.feature_names, ["x1", "x2", "x3"]);
+    let sample = data.sample().unwrap();
+    assert_eq!((sample.rows(), sample.columns()), (3, 3));
+    let options = ReadOptions { zero_based: true, features: Some(5), ..ReadOptions::default() };
+    let data = read(&libsvm("0 0:1 2:3\n1 4:5\n"), &options).unwrap();
+    assert_eq!(rows(&data.features), [[1.0, 0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 5.0]]);
+    assert_eq!(data.feature_names[0], "x0");
+    let data = read(&Source::memory("a.svm", gzip(b"0 1:1\n1 1:2\n")), &ReadOptions::default());
+    assert_eq!(data.unwrap().rows(), 2);
+}
+
+#[test]
+fn libsvm_classes_can_be_chosen() {
+    let options = ReadOptions {
+        negative: strings(&["1", "2"]),
+        positive: strings(&["3"]),
+        ..ReadOptions::default()
+    };
+    let data = read(&libsvm("1 1:1\n4 1:2\n3 1:3\n2 1:4\n"), &options).unwrap();
+    assert_eq!(data.labels, [0, 1, 0]);
+    assert_eq!(rows(&data.features), [[1.0], [3.0], [4.0]]);
+    assert_eq!(data.description.dropped_other_class, 1);
+}
+
+#[test]
+fn libsvm_mistakes_name_line_and_field() {
+    let what = |text: &str| read(&libsvm(text), &ReadOptions::default()).unwrap_err().to_string();
+    let file = "train.libsvm, line 2";
+    assert_eq!(what("1 1:1\n0 1\n"), format!("{file}: \"1\" is not an index:value pair"));
+    assert_eq!(what("1 1:1\n0 a:1\n"), format!("{file}: \"a:1\" is not an index:value pair"));
+    assert_eq!(what("1 1:1\n0 1:x\n"), format!("{file}: \"1:x\" is not an index:value pair"));
+    assert_eq!(what("1 1:1\n0 0:1\n"), format!("{file}: index 0 is outside 1..=4294967295"));
+    assert_eq!(
+        what("1 1:1\n0 3:1 2:1\n"),
+        format!("{file}: index 2 comes after 3; indices must increase")
+    );
+    assert_eq!(
+        what("1 1:1\n0 3:1 3:1\n"),
+        format!("{file}: index 3 comes after 3; indices must increase")
+    );
+    assert_eq!(what("1 1:1\n0 1:inf\n"), format!("{file}, column \"1\": \"1:inf\" is not finite"));
+    assert_eq!(what("1 1:1\n0 1:nan\n"), format!("{file}, column \"1\": \"1:nan\" is not finite"));
+    assert_eq!(
+        what("1 1:1\n0 qid:7 1:1\n"),
+        format!("{file}: \"qid:7\": ranking files (qid) are not supported")
+    );
+    assert_eq!(
+        what("1 1:1\n1:1 2:1\n"),
+        format!("{file}, column \"label\": \"1:1\" is not a number")
+    );
+    assert_eq!(what("1 1:1\n1 2:1\n"), "train.libsvm: only one class, \"1\"; two are needed");
+    assert_eq!(
+        what("1 1:1\n0 2:1\n2 1:1\n"),
+        "train.libsvm, line 3: \"2\" is a third class, after \"1\" and \"0\""
+    );
+    assert_eq!(what(""), "train.libsvm: the file is empty");
+    assert_eq!(what("# nothing\n"), "train.libsvm: no data row");
+    assert_eq!(what("1\n0\n"), "train.libsvm: no feature column is left");
+    let error = read(&libsvm("1 1:1\n0 0:1\n"), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.hint().unwrap(), "the file counts from 0: pass --zero-based");
+    for features in [Some(0), Some(1)] {
+        let options = ReadOptions { features, zero_based: true, ..ReadOptions::default() };
+        assert!(read(&libsvm("1 1:1\n0 0:1\n"), &options).is_err());
+    }
+    // A regression file: a third value at once, however many there are.
+    let many: String = (0..100_000).map(|i| format!("{} 1:1\n", f64::from(i) / 7.0)).collect();
+    assert!(what(&many).starts_with("train.libsvm, line 3: "));
+    let error = read(&Source::memory("b.libsvm", *b"1 1:1\n0 \xff\n"), &ReadOptions::default());
+    assert_eq!(error.unwrap_err().to_string(), "b.libsvm, line 2: not valid UTF-8 text");
+}
+
+#[test]
+fn libsvm_prediction_knows_the_width_of_the_model() {
+    let data = read(&libsvm("1 1:1\n0 3:1\n"), &ReadOptions::default()).unwrap();
+    let options = ReadOptions::default();
+    let mut seen = Vec::new();
+    for_each_row(&libsvm("0 2:7\n9\n"), &data.encoder, UnknownCategory::Error, &options, |row| {
+        seen.push(row.features.to_vec());
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(seen, [[0.0, 7.0, 0.0], [0.0; 3]]);
+    let unknown = UnknownCategory::Error;
+    let error = read_encoded(&libsvm("1 4:1\n"), &data.encoder, unknown, &options).unwrap_err();
+    assert_eq!(error.to_string(), "train.libsvm, line 1: index 4 is outside 1..=3");
+    let error = read_encoded(&libsvm("1 1:1\n7 1:1\n"), &data.encoder, unknown, &options);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "train.libsvm, line 2: \"7\" is not a class of the model, which has \"0\", \"1\""
+    );
+    let labelled = read_encoded(&libsvm("1.0 1:1\n"), &data.encoder, unknown, &options).unwrap();
+    assert_eq!(labelled.labels, [1]);
+    let table = common::read_csv("c,y\np,0\nq,1\n", &options).unwrap();
+    let error = read_encoded(&libsvm("1 1:1\n"), &table.encoder, unknown, &options).unwrap_err();
+    assert!(matches!(error, Error::CategoricalModel { .. }), "{error}");
+}
+
+/// Images of 2 x 2 pixels.
+fn images(pixels: &[u8]) -> Vec<u8> {
+    let count = (pixels.len() / 4) as u8;
+    [&[0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 2, 0, 0, 0, 2], pixels].concat()
+}
+
+fn labels(values: &[u8]) -> Vec<u8> {
+    [&[0, 0, 8, 1, 0, 0, 0, values.len() as u8], values].concat()
+}
+
+const PIXELS: [u8; 12] = [0, 51, 102, 255, 1, 2, 3, 4, 255, 0, 0, 255];
+
+#[test]
+fn idx_images_with_chosen_classes() {
+    let directory = Directory::new();
+    let path = directory.write("train-images-idx3-ubyte.gz", &gzip(&images(&PIXELS)));
+    directory.write("train-labels-idx1-ubyte", &labels(&[8, 3, 0]));
+    let source = Source::Path(path);
+    assert_eq!(Format::detect(&source).unwrap(), Format::Idx);
+    let options = ReadOptions {
+        negative: strings(&["0"]),
+        positive: strings(&["8"]),
+        ..ReadOptions::default()
+    };
+    let data = read(&source, &options).unwrap();
+    assert_eq!(
+        data.features,
+        Features::DenseF32 { values: vec![0.0, 0.2, 0.4, 1.0, 1.0, 0.0, 0.0, 1.0], columns: 4 }
+    );
+    assert_eq!((data.labels.clone(), data.classes.clone()), (vec![1, 0], ["0".into(), "8".into()]));
+    assert_eq!(data.feature_names, ["pixel1", "pixel2", "pixel3", "pixel4"]);
+    assert_eq!(data.description.dropped_other_class, 1);
+    // The model's classes at evaluation, and all images at prediction.
+    let again =
+        read_encoded(&source, &data.encoder, UnknownCategory::Error, &ReadOptions::default());
+    assert_eq!(again.unwrap().labels, [1, 0]);
+    let mut count = 0;
+    for_each_row(&source, &data.encoder, UnknownCategory::Error, &options, |row| {
+        count += row.features.len();
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(count, 12);
+    // Three classes without a choice.
+    let error = read(&source, &ReadOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("row 3: \"0\" is a third class, after \"8\" and \"3\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn idx_mistakes() {
+    let directory = Directory::new();
+    let read_with = |images: &[u8], labels: Option<&[u8]>| {
+        let path = directory.write("train-images-idx3-ubyte", images);
+        let _ = std::fs::remove_file(directory.0.join("train-labels-idx1-ubyte"));
+        if let Some(labels) = labels {
+            directory.write("train-labels-idx1-ubyte", labels);
+        }
+        let error = read(&Source::Path(path), &ReadOptions::default()).unwrap_err();
+        error.to_string().replace(&format!("{}/", directory.0.display()), "")
+    };
+    let good = images(&PIXELS);
+    let two = labels(&[0, 1, 1]);
+    assert_eq!(
+        read_with(&good[..good.len() - 5], Some(&two)),
+        "train-images-idx3-ubyte: the header promises 12 bytes of data, the file holds 7"
+    );
+    assert_eq!(
+        read_with(&[good.as_slice(), &[9, 9]].concat(), Some(&two)),
+        "train-images-idx3-ubyte: the header promises 12 bytes of data, the file holds 14"
+    );
+    assert_eq!(
+        read_with(&good[..10], Some(&two)),
+        "train-images-idx3-ubyte: the header promises 12 bytes of data, the file holds 6"
+    );
+    let packed = gzip(&good);
+    assert_eq!(
+        read_with(&packed[..packed.len() - 3], Some(&two)),
+        "train-images-idx3-ubyte: the gzip data is cut short"
+    );
+    assert_eq!(read_with(b"", Some(&two)), "train-images-idx3-ubyte: the file is empty");
+    assert_eq!(
+        read_with(b"hello", Some(&two)),
+        "train-images-idx3-ubyte: not an IDX file: it starts with bytes [68, 65, 6c, 6c]"
+    );
+    assert_eq!(
+        read_with(&two, Some(&two)),
+        "train-images-idx3-ubyte: expected images, found an IDX file of 1 dimension (labels?)"
+    );
+    assert_eq!(
+        read_with(&good, Some(&good)),
+        "train-labels-idx1-ubyte: expected labels, found an IDX file of 3 dimensions (images?)"
+    );
+    assert_eq!(
+        read_with(&good, Some(&labels(&[0, 1]))),
+        "train-images-idx3-ubyte has 3 images, but train-labels-idx1-ubyte has 2 labels"
+    );
+    assert_eq!(
+        read_with(&good, None),
+        "train-images-idx3-ubyte: no label file beside it (train-labels-idx1-ubyte does not exist)"
+    );
+    assert_eq!(
+        read_with(&[0, 0, 0x0d, 3, 0, 0, 0, 0], Some(&two)),
+        "train-images-idx3-ubyte: expected unsigned bytes, found an IDX file of 4-byte floats"
+    );
+    // A header that promises more than memory holds is not believed.
+    let huge = [&[0, 0, 8, 3], [0xff; 12].as_slice(), &PIXELS].concat();
+    assert!(read_with(&huge, Some(&two)).contains("the file holds 12"));
+}
+
+#[test]
+fn image_sets_are_found_or_the_places_named() {
+    let error = find_image_set("no-such-set", Part::Train).unwrap_err();
+    assert!(matches!(&error, Error::DataNotFound { name, .. } if name == "no-such-set"));
+    assert!(error.hint().unwrap().contains("PROPERLOSS_DATA"));
+}
+
+/// The real sets, where they are on this machine.
+#[test]
+fn the_real_image_sets() {
+    let cases = [
+        ("mnist", Classes::new(strings(&["0"]), strings(&["8"])).unwrap(), 980, 974),
+        ("fashion-mnist", Classes::odd_v_even(), 5000, 5000),
+    ];
+    for (name, classes, negatives, positives) in cases {
+        let source = match find_image_set(name, Part::Test) {
+            Ok(source) => source,
+            Err(error) if std::env::var("CI").as_deref() == Ok("true") => panic!("{error}"),
+            Err(error) => {
+                eprintln!("skipped: no data: {error}; {}", error.hint().unwrap());
+                continue;
+            }
+        };
+        let options = ReadOptions {
+            negative: classes.negative,
+            positive: classes.positive,
+            ..ReadOptions::default()
+        };
+        let data = read(&source, &options).unwrap();
+        assert_eq!((data.rows() - data.positives(), data.positives()), (negatives, positives));
+        assert_eq!(data.columns(), 784);
+        let largest = rows(&data.features).iter().flatten().fold(0.0, |a: f64, &b| a.max(b));
+        assert_eq!(largest, 1.0);
+    }
+}

@@ -1,0 +1,36 @@
+//! The engine's errors as Python exceptions: one table.
+
+use properloss::Error;
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    properloss._core,
+    NotFiniteError,
+    PyValueError,
+    "A NaN or infinite cell of X; its arguments are the message, the row and the column."
+);
+
+/// Every error of the engine is about a value that was given: a `ValueError`.
+pub fn to_python(error: Error) -> PyErr {
+    match error {
+        Error::NotFiniteCell { row, column, .. } => {
+            NotFiniteError::new_err((error.to_string(), row, column))
+        }
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The errors of files; a value in a file that is wrong is a `ValueError`.
+pub fn file_to_python(error: properloss_data::Error) -> PyErr {
+    use properloss_data::Error::{FileNotFound, Read, Write};
+    let message = match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    };
+    match error {
+        FileNotFound { .. } => PyFileNotFoundError::new_err(message),
+        Read { .. } | Write { .. } => PyOSError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
+}

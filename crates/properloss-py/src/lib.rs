@@ -1,0 +1,46 @@
+//! The Python module `properloss._core`: conversions, one error table, one doorway into the engine.
+
+mod arrays;
+mod chain;
+mod doorway;
+mod errors;
+mod file;
+mod link;
+mod loss;
+mod matrix;
+mod metrics;
+mod model;
+mod train;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The compiled part of properloss.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::chain::{ChainSolution, isotonic, solve_chain};
+    #[pymodule_export]
+    use crate::file::{read_model, write_text};
+    #[pymodule_export]
+    use crate::link::{
+        Cauchy, ClippedLine, Cloglog, IsotonicLink, Link, Loglog, Matsushita, PiecewiseLink,
+        Probit, RelativeLink, Sigmoid, by_name, links,
+    };
+    #[pymodule_export]
+    use crate::loss::CanonicalLoss;
+    #[pymodule_export]
+    use crate::metrics::{metric_auc, metric_calibration, metric_corp, metric_log_loss};
+    #[pymodule_export]
+    use crate::model::Model;
+    #[pymodule_export]
+    use crate::train::{Fit, fit_bregmantron, fit_canonical_loss, fit_glmtron, fit_slisotron};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("NotFiniteError", module.py().get_type::<crate::errors::NotFiniteError>())
+    }
+}

@@ -1,0 +1,128 @@
+//! A fitted classifier and its predictions.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use properloss::Result;
+use properloss::sample::Matrix;
+use properloss::train;
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::doorway;
+use crate::errors::to_python;
+use crate::file;
+use crate::link;
+use crate::matrix::Rows;
+
+/// Rows whose probabilities a thread writes at a time.
+const CHUNK: usize = 4096;
+
+/// A fitted classifier as the engine holds it; pickled as its JSON file.
+#[pyclass(frozen, module = "properloss._core")]
+pub struct Model {
+    pub inner: train::Model,
+}
+
+#[pymethods]
+impl Model {
+    /// Coefficients of the features as given.
+    #[getter]
+    fn coefficients<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.inner.coefficients())
+    }
+
+    /// Added to every score.
+    #[getter]
+    fn intercept(&self) -> f64 {
+        self.inner.intercept()
+    }
+
+    /// Whether rows are divided by their norm first.
+    #[getter]
+    fn unit_rows(&self) -> bool {
+        self.inner.unit_rows()
+    }
+
+    /// From a score to a probability.
+    #[getter]
+    fn link<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        link::into_python(py, self.inner.link().clone())
+    }
+
+    /// The scores of rows.
+    fn scores<'py>(&self, py: Python<'py>, rows: Rows<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let matrix = rows.matrix()?;
+        let scores = doorway::run(py, || self.inner.scores(matrix)).map_err(to_python)?;
+        Ok(PyArray1::from_vec(py, scores))
+    }
+
+    /// The probabilities of both classes, one row each.
+    fn predict_proba<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Rows<'py>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let matrix = rows.matrix()?;
+        let pairs = doorway::run(py, || self.pairs(matrix)).map_err(to_python)?;
+        let length = pairs.len() / 2;
+        PyArray1::from_vec(py, pairs).reshape([length, 2])
+    }
+
+    /// The text of a model file.
+    #[pyo3(signature = (*, feature_names=None, classes=("0".into(), "1".into()),
+                        method=String::new(), options="{}", rows=0, termination=String::new(),
+                        course=Vec::new()))]
+    #[allow(clippy::too_many_arguments)]
+    fn to_json(
+        &self,
+        feature_names: Option<Vec<String>>,
+        classes: (String, String),
+        method: String,
+        options: &str,
+        rows: u64,
+        termination: String,
+        course: Vec<(u64, f64, f64)>,
+    ) -> PyResult<String> {
+        file::to_json(
+            &self.inner,
+            feature_names,
+            classes,
+            method,
+            options,
+            rows,
+            termination,
+            &course,
+        )
+    }
+
+    /// The classifier of the text of a model file.
+    #[staticmethod]
+    fn from_json(json: &str) -> PyResult<Self> {
+        file::from_json(json)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let json = slf.call_method0("to_json")?;
+        Ok((slf.get_type().getattr("from_json")?, (json,)).into_pyobject(py)?.into_any())
+    }
+}
+
+impl Model {
+    /// `1 - u(z_i), u(z_i)` for every row.
+    fn pairs(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
+        let scores = self.inner.scores(matrix)?;
+        let link = self.inner.link();
+        let mut pairs = vec![0.0; 2 * scores.len()];
+        pairs.par_chunks_mut(2 * CHUNK).zip(scores.par_chunks(CHUNK)).for_each(
+            |(pairs, scores)| {
+                for (pair, &z) in pairs.chunks_exact_mut(2).zip(scores) {
+                    let p = link.u(z);
+                    // 1 - p loses nothing below 1/2; above, the link knows better.
+                    pair[0] = if p <= 0.5 { 1.0 - p } else { link.one_minus_u(z) };
+                    pair[1] = p;
+                }
+            },
+        );
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,176 @@
+//! How good probabilities and scores are: ranking, proper scores and their decomposition,
+//! calibration.
+//!
+//! Every function takes optional weights (not negative, a positive sum): weight 2 is a duplicate and
+//! weight 0 a removal. Rows of equal forecast are treated as one, so the order of the rows never
+//! matters.
+
+mod calibration;
+mod ranking;
+mod scoring;
+
+pub use calibration::{
+    Bin, BinnedDecomposition, Binning, CalibrationBlock, CorpDecomposition, binned_decomposition,
+    corp_decomposition, expected_calibration_error, maximum_calibration_error, reliability_bins,
+    reliability_curve,
+};
+pub use ranking::auc;
+pub use scoring::{LOG_LOSS_CLIP, accuracy, brier, log_loss};
+
+use crate::error::{Error, Result};
+
+/// Everything at once, as `evaluate` and `compare` print it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Area under the ROC curve, of the scores.
+    pub auc: f64,
+    /// Mean logarithmic loss in nats, clipped at [`LOG_LOSS_CLIP`].
+    pub log_loss: f64,
+    /// Mean squared error of the probabilities, with its CORP decomposition.
+    pub brier: CorpDecomposition,
+    /// Expected calibration error over 15 bins of equal count.
+    pub ece: f64,
+    /// Share of rows on the right side of 1/2.
+    pub accuracy: f64,
+}
+
+impl Summary {
+    /// How the calibration error of a summary is binned.
+    pub const ECE_BINNING: Binning = Binning::EqualCount(15);
+
+    /// All metrics of `probabilities`; the ranking is that of `scores`, which may be the
+    /// probabilities again but have fewer ties if they are not.
+    pub fn new(
+        scores: &[f64],
+        probabilities: &[f64],
+        labels: &[u8],
+        weights: Option<&[f64]>,
+    ) -> Result<Self> {
+        Ok(Self {
+            auc: auc(scores, labels, weights)?,
+            log_loss: log_loss(probabilities, labels, weights)?,
+            brier: corp_decomposition(probabilities, labels, weights)?,
+            ece: expected_calibration_error(probabilities, labels, weights, Self::ECE_BINNING)?,
+            accuracy: accuracy(probabilities, labels, weights)?,
+        })
+    }
+}
+
+/// Forecasts with labels and weights, checked.
+#[derive(Clone, Copy)]
+struct Forecasts<'a> {
+    values: &'a [f64],
+    labels: &'a [u8],
+    weights: Option<&'a [f64]>,
+    total: f64,
+}
+
+/// Rows of one forecast value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Group {
+    value: f64,
+    weight: f64,
+    /// The weight of its positives.
+    positive: f64,
+}
+
+impl<'a> Forecasts<'a> {
+    /// Any scores but NaN.
+    fn scores(values: &'a [f64], labels: &'a [u8], weights: Option<&'a [f64]>) -> Result<Self> {
+        if let Some(index) = values.iter().position(|value| value.is_nan()) {
+            return Err(Error::NotFinite { what: "scores", index, value: f64::NAN });
+        }
+        Self::checked("scores", values, labels, weights)
+    }
+
+    /// Probabilities in [0, 1].
+    fn probabilities(
+        values: &'a [f64],
+        labels: &'a [u8],
+        weights: Option<&'a [f64]>,
+    ) -> Result<Self> {
+        let what = "probabilities";
+        if let Some(index) = values.iter().position(|value| !(0.0..=1.0).contains(value)) {
+            let (value, expected) = (values[index], "in [0, 1]");
+            return Err(Error::ElementOutOfDomain { what, index, value, expected });
+        }
+        Self::checked(what, values, labels, weights)
+    }
+
+    fn checked(
+        what: &'static str,
+        values: &'a [f64],
+        labels: &'a [u8],
+        weights: Option<&'a [f64]>,
+    ) -> Result<Self> {
+        let length = values.len();
+        if length == 0 {
+            return Err(Error::TooShort { what, length, minimum: 1 });
+        }
+        if labels.len() != length {
+            let (other, other_length) = ("labels", labels.len());
+            return Err(Error::LengthMismatch { what, length, other, other_length });
+        }
+        if let Some(index) = labels.iter().position(|&label| label > 1) {
+            let (value, expected) = (f64::from(labels[index]), "0 or 1");
+            return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected });
+        }
+        let mut total = length as f64;
+        if let Some(weights) = weights {
+            if weights.len() != length {
+                let (other, other_length) = ("weights", weights.len());
+                return Err(Error::LengthMismatch { what, length, other, other_length });
+            }
+            if let Some(index) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+                let expected = "0 (the row is left out) or positive, and finite";
+                let value = weights[index];
+                return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
+            }
+            total = weights.iter().sum();
+        }
+        if !(total > 0.0 && total.is_finite()) {
+            let expected = "positive and finite";
+            return Err(Error::OutOfDomain {
+                what: "the sum of the weights",
+                value: total,
+                expected,
+            });
+        }
+        Ok(Self { values, labels, weights, total })
+    }
+
+    fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
+
+    /// The weighted mean of `f(forecast, label)`.
+    fn mean(&self, f: impl Fn(f64, u8) -> f64) -> f64 {
+        let terms = (0..self.values.len()).filter(|&i| self.weight(i) > 0.0);
+        let sum: f64 = terms.map(|i| self.weight(i) * f(self.values[i], self.labels[i])).sum();
+        sum / self.total
+    }
+
+    /// The rows of positive weight by increasing forecast, equal forecasts added up.
+    fn groups(&self) -> Vec<Group> {
+        let mut order: Vec<usize> =
+            (0..self.values.len()).filter(|&i| self.weight(i) > 0.0).collect();
+        // Within a tie by row, so that sums do not depend on the sorting algorithm.
+        order.sort_unstable_by(|&a, &b| {
+            // -0 and 0 are the same forecast.
+            (self.values[a] + 0.0).total_cmp(&(self.values[b] + 0.0)).then(a.cmp(&b))
+        });
+        let mut groups: Vec<Group> = Vec::new();
+        for i in order {
+            let (value, weight) = (self.values[i] + 0.0, self.weight(i));
+            let positive = weight * f64::from(self.labels[i]);
+            match groups.last_mut() {
+                Some(group) if group.value == value => {
+                    group.weight += weight;
+                    group.positive += positive;
+                }
+                _ => groups.push(Group { value, weight, positive }),
+            }
+        }
+        groups
+    }
+}

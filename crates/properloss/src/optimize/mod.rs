@@ -1,0 +1,136 @@
+//! Smooth minimisation over linear scores.
+//!
+//! ```text
+//! minimise  f(w) = E[φ_i(w·x̃_i)] + (l2/2) |w|²        (the intercept is not penalised)
+//! ```
+//! where `E` is the weighted mean over the rows. A [`RowLoss`] says what a row contributes at a
+//! score: value, slope and a curvature that is not negative. For a canonical loss these are
+//! `loss(y, z)`, `u(z) - y` and `u'(z)` ([`CanonicalRows`]); for a likelihood under another link the
+//! curvature is the Fisher information.
+//!
+//! The method is a damped Newton iteration. The step solves `(H + D) p = -g`, densely where that is
+//! cheaper and by conjugate gradients elsewhere; along `p` only the scores move, `z + t X̃p`, so the
+//! line search does not touch X. For a piecewise-affine link `f` is piecewise quadratic and the
+//! curvature jumps (and is 0 outside the support): the damping `D` keeps the step bounded there,
+//! grows when steps are cut and vanishes when they are not, so the last steps are exact Newton
+//! steps on one piece.
+
+mod cholesky;
+mod line_search;
+mod newton;
+mod rows;
+mod step;
+
+pub use newton::minimise;
+pub use rows::CanonicalRows;
+
+use std::ops::ControlFlow;
+
+use crate::design::Design;
+
+/// What one row contributes to the objective at a score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowTerm {
+    /// `φ(z)`.
+    pub value: f64,
+    /// `φ'(z)`.
+    pub slope: f64,
+    /// `φ''(z)`, or a stand-in for it; not negative.
+    pub curvature: f64,
+}
+
+/// A loss per row as a function of its score.
+pub trait RowLoss: Sync {
+    /// The contribution of row `row` at score `z`.
+    fn term(&self, row: usize, z: f64) -> RowTerm;
+}
+
+/// What is minimised.
+#[derive(Clone, Copy)]
+pub struct Problem<'a> {
+    /// The rows.
+    pub design: &'a Design<'a>,
+    /// Their weights; 1 each if not given. Not negative, with a positive sum.
+    pub weights: Option<&'a [f64]>,
+    /// What they contribute.
+    pub loss: &'a dyn RowLoss,
+    /// The factor of the penalty `|w|²/2`; not negative.
+    pub l2: f64,
+}
+
+/// How the Newton step is solved for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Solver {
+    /// Dense where that is cheaper: always up to 64 coefficients, and above that once conjugate
+    /// gradients have taken more passes than a dense step would.
+    #[default]
+    Auto,
+    /// The matrix is formed and factorised: O(m d²) a step.
+    Dense,
+    /// Conjugate gradients: two passes over X per iteration.
+    ConjugateGradient,
+}
+
+/// When to stop, and how to step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Converged when the Euclidean norm of the gradient is at most this.
+    pub gradient_tolerance: f64,
+    /// At most this many Newton steps.
+    pub max_iter: usize,
+    /// How the steps are solved for.
+    pub solver: Solver,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { gradient_tolerance: 1e-8, max_iter: 200, solver: Solver::Auto }
+    }
+}
+
+/// Where an iteration stands, before its step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Iteration {
+    /// Steps done.
+    pub iteration: usize,
+    /// `f(w)`.
+    pub value: f64,
+    /// `|f'(w)|`.
+    pub gradient_norm: f64,
+    /// The length `t` of the last step, 1 being a full Newton step; 0 before the first.
+    pub step: f64,
+    /// `-g·p` of the last step: about twice what it gained, were `f` quadratic.
+    pub decrement: f64,
+    /// Passes over X so far (a dense Newton matrix not counted).
+    pub passes: usize,
+}
+
+/// Why a minimisation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The gradient is small enough.
+    Converged,
+    /// Out of iterations.
+    MaxIter,
+    /// The callback asked for it.
+    Stopped,
+    /// No step decreases the value any further: the limit of rounding.
+    Stalled,
+}
+
+/// The point found, and the evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Minimum {
+    /// The coefficients, the intercept last if the design has one.
+    pub w: Vec<f64>,
+    /// The scores `X̃ w`.
+    pub z: Vec<f64>,
+    /// Where it stands.
+    pub last: Iteration,
+    /// Why it ended.
+    pub stop: Stop,
+}
+
+/// Called before every step and at the end with the iterate `w` and its scores `z`; may stop the
+/// run.
+pub type Watch<'a> = dyn FnMut(&Iteration, &[f64], &[f64]) -> ControlFlow<()> + 'a;

@@ -1,0 +1,148 @@
+//! Theorem 1: the loss falls at every iteration.
+
+use super::state::{Bounds, State};
+use super::{Candidate, Outcome, Termination};
+use crate::certify::{Certificate, condense, convex_combination, gap_bound};
+use crate::error::Result;
+use crate::link::{InverseLink, PiecewiseLink};
+
+/// `2^-60` of a trial is below rounding: nothing is left to gain.
+const MAX_HALVINGS: usize = 60;
+/// A damped link uses the budget up to this margin, so that rounding cannot overdraw it.
+const MARGIN: f64 = 1e-9;
+
+pub(super) struct Options {
+    pub candidate: Candidate,
+    pub theta: f64,
+    pub frozen: bool,
+    pub slope_max: f64,
+    pub slope_floor: f64,
+}
+
+/// The step size of the last iteration, and what the rate needs.
+pub(super) struct LineSearch {
+    eta: f64,
+    grow: bool,
+    sum_of_steps: f64,
+    first_loss: f64,
+}
+
+impl LineSearch {
+    pub fn new(state: &State<'_, '_>, slope_max: f64) -> Self {
+        Self {
+            eta: 1.0 / (slope_max * state.curvature()),
+            grow: false,
+            sum_of_steps: 0.0,
+            first_loss: state.loss(),
+        }
+    }
+}
+
+/// One iteration.
+pub(super) fn advance(
+    state: &mut State<'_, '_>,
+    search: &mut LineSearch,
+    options: Options,
+) -> Result<Outcome> {
+    let (gap, theta) = (state.gap(), options.theta);
+    let loss_before = state.loss();
+
+    // Step 1. η: twice the last, halved until E[D_U(z⁺ ‖ z)] <= η|g|²/2. The test holds for every
+    // η <= 1/(N Λ), so η >= 1/(2 N Λ) always.
+    let mut eta = if search.grow { 2.0 * search.eta } else { search.eta };
+    let mut halvings = 0;
+    let divergence = loop {
+        let divergence = state.divergence(eta);
+        if divergence <= 0.5 * eta * gap * gap {
+            break divergence;
+        }
+        halvings += 1;
+        if halvings > MAX_HALVINGS {
+            return Ok(Outcome::Ended(Termination::GapClosed));
+        }
+        eta *= 0.5;
+    };
+    (search.eta, search.grow) = (eta, true);
+    search.sum_of_steps += eta;
+    let in_range = state.stays_in_range(eta);
+    state.advance(eta)?;
+    let step_decrease = eta * gap * gap - divergence;
+    let claimed = 0.5 * (1.0 - theta) * eta * gap * gap;
+    let budget = step_decrease - claimed;
+
+    // Steps 3 and 4, damped: the change of loss is linear in λ (Lemma 1).
+    let range = state.scores()[state.scores().len() - 1] - state.scores()[0];
+    let floor = if range > 0.0 { options.slope_floor / range } else { f64::INFINITY };
+    let slope_min = floor.min(options.slope_floor * options.slope_max);
+    let (mut damping, mut link_change) = (0.0, 0.0);
+    if !options.frozen {
+        let bounds = Bounds {
+            slopes: (slope_min, options.slope_max),
+            first: (0.0, 1.0),
+            end_slope: options.slope_max,
+            every_knot: false,
+        };
+        let candidate = match options.candidate {
+            Candidate::Labels => state.fit_labels(bounds)?,
+            Candidate::Previous => state.fit_previous(bounds)?,
+            Candidate::Refit => state.fit_refit(bounds)?,
+        };
+        if let Some((link, lambda, change)) = damped(state, candidate, budget, options.slope_max)? {
+            (damping, link_change) = (lambda, change);
+            state.set_link(link)?;
+        }
+    }
+    if damping == 0.0 {
+        state.keep_link()?;
+    }
+    Ok(Outcome::Moved(Certificate {
+        iteration: 0,
+        loss_before,
+        loss_after: state.loss(),
+        gap,
+        least_gap: gap,
+        gap_bound: gap_bound(search.first_loss, theta, search.sum_of_steps),
+        eta,
+        halvings,
+        slope_min,
+        slope_max: options.slope_max,
+        damping,
+        p_star: f64::NAN,
+        delta: f64::NAN,
+        epsilon: f64::NAN,
+        alpha: f64::NAN,
+        beta: f64::NAN,
+        step_decrease,
+        link_change,
+        claimed,
+        observed: step_decrease - link_change,
+        step_held: divergence <= 0.5 * eta * gap * gap,
+        in_range,
+        nested: true,
+        close: link_change <= budget,
+    }))
+}
+
+/// The largest `λ` with `λ D(v) <= budget`, the link `(1-λ) u + λ v`, and its exact change of loss.
+/// `None` if nothing of the candidate can be taken.
+fn damped(
+    state: &State<'_, '_>,
+    candidate: PiecewiseLink,
+    budget: f64,
+    slope_max: f64,
+) -> Result<Option<(PiecewiseLink, f64, f64)>> {
+    let change = state.link_change(&candidate);
+    if change <= budget {
+        return Ok(Some((candidate, 1.0, change)));
+    }
+    let lambda = (1.0 - MARGIN) * budget / change;
+    let ((u_min, u_max), (v_min, v_max)) = (state.link().support(), candidate.support());
+    let overlap = u_max.min(v_max) - u_min.max(v_min);
+    if lambda <= 0.0 || overlap <= 0.0 {
+        return Ok(None); // links that do not overlap have no strictly increasing combination
+    }
+    let combined = convex_combination(state.link(), &candidate, lambda)?;
+    let link = condense(&combined, state.scores(), slope_max)?;
+    let change = state.link_change(&link);
+    Ok((change <= budget).then_some((link, lambda, change)))
+}

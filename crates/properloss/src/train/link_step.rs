@@ -1,0 +1,184 @@
+//! Steps 2 to 4 of BregmanTron: order the scores, fit the predictions, make them a link.
+
+use super::bregmantron::{BregmanTron, EndSlope, LinkObjective, Target};
+use super::sorted_loss::mean_loss_sorted;
+use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, fit_link_with, minimal_top};
+use crate::error::Result;
+use crate::link::{InverseLink, PiecewiseLink};
+use crate::sample::Sample;
+
+/// The link `u_t`, the predictions `y_hat_t`, and the buffers of their update.
+pub(super) struct LinkStep<'s, 'a> {
+    options: &'s BregmanTron,
+    sample: &'s Sample<'a>,
+    link: PiecewiseLink,
+    order: ScoreOrder,
+    workspace: Workspace,
+    /// `y_hat_t` by row.
+    y_hat: Vec<f64>,
+    /// `u_t⁻¹(y_hat_t)` by row: the scores before Step 1. Kept only where the target needs them.
+    old_scores: Vec<f64>,
+    /// By group of equal scores: weights and targets.
+    weights: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+/// What Steps 3 and 4 did.
+pub(super) struct LinkFit {
+    pub slope_min: f64,
+    pub slope_max: f64,
+    /// `max |u_{t+1} - u_t|` at the scores.
+    pub change: f64,
+}
+
+impl<'s, 'a> LinkStep<'s, 'a> {
+    /// Iteration `t = 0`: the link at the scores of `w_1 = 0`.
+    pub fn new(options: &'s BregmanTron, sample: &'s Sample<'a>, z: &[f64]) -> Result<Self> {
+        // u_0 = clip(a z + b) with b = u_0(0) = the base rate, and y_hat_0 constant at it.
+        let base_rate = sample.base_rate();
+        let link = match &options.initial_link {
+            Some(link) => link.clone(),
+            None => {
+                let a = options.slope_max;
+                let knots = vec![-base_rate / a, (1.0 - base_rate) / a];
+                PiecewiseLink::from_knots(knots, vec![0.0, 1.0])?
+            }
+        };
+        let y_hat = match &options.initial_link {
+            Some(link) => z.iter().map(|&z| link.u(z)).collect(),
+            None => vec![base_rate; z.len()],
+        };
+        let mut state = Self {
+            options,
+            sample,
+            link,
+            order: ScoreOrder::new(),
+            workspace: Workspace::new(),
+            y_hat,
+            old_scores: Vec::new(),
+            weights: Vec::new(),
+            targets: Vec::new(),
+        };
+        if options.initial_link.is_none() {
+            state.remember_scores(z);
+            state.order(z)?;
+            state.fit()?;
+        }
+        Ok(state)
+    }
+
+    pub fn link(&self) -> &PiecewiseLink {
+        &self.link
+    }
+
+    pub fn into_link(self) -> PiecewiseLink {
+        self.link
+    }
+
+    pub fn y_hat(&self) -> &[f64] {
+        &self.y_hat
+    }
+
+    pub fn score_range(&self) -> (f64, f64) {
+        let z = self.order.scores();
+        (z[0], z[z.len() - 1])
+    }
+
+    /// Keeps the scores at which `y_hat_t` was fitted: `c_i = u_t⁻¹(y_hat_ti) = w_t·x_i`.
+    pub fn remember_scores(&mut self, z: &[f64]) {
+        if self.options.target == Target::Previous
+            && self.options.objective == LinkObjective::Bregman
+        {
+            self.old_scores.clear();
+            self.old_scores.extend_from_slice(z);
+        }
+    }
+
+    /// Step 2: order the examples by score and merge ties.
+    pub fn order(&mut self, z: &[f64]) -> Result<()> {
+        self.order.update(z)?;
+        self.order.group_weights(self.sample.weights(), &mut self.weights)
+    }
+
+    /// Steps 3 and 4.
+    pub fn fit(&mut self) -> Result<LinkFit> {
+        let (n, cap) = self.slope_bounds();
+        let change = self.fit_predictions(n, cap)?;
+        // Step 4: fit.
+        let end_slope = match self.options.end_slope {
+            EndSlope::Min => n,
+            EndSlope::Max => cap,
+        };
+        let knots = fit_link_with(self.workspace.solution(), self.order.scores(), end_slope)?;
+        self.link = PiecewiseLink::new(knots)?;
+        self.order.scatter(&self.workspace.solution().values, &mut self.y_hat)?;
+        Ok(LinkFit { slope_min: n, slope_max: cap, change })
+    }
+
+    /// `n_t = min(n, kappa / range)` keeps the problem feasible, `N_t = max(N, n_t)`.
+    fn slope_bounds(&self) -> (f64, f64) {
+        let (least, largest) = self.score_range();
+        let range = largest - least;
+        let n = if range > 0.0 {
+            self.options.slope_min.min(self.options.kappa / range)
+        } else {
+            self.options.slope_min
+        };
+        (n, self.options.slope_max.max(n))
+    }
+
+    /// Step 3: `argmin E[D(y_hat, target)]` within the slope bounds, `0 <= y_hat_1`, `y_hat_m <= 1`.
+    /// Answers with `max |y_hat_{t+1} - u_t|` at the new scores.
+    fn fit_predictions(&mut self, n: f64, cap: f64) -> Result<f64> {
+        let row_weights = self.sample.weights();
+        let labels = self.sample.labels();
+        let z = self.order.scores();
+        let (z_min, z_max) = self.link.support();
+        let mut previous = vec![0.0; z.len()];
+        self.link.u_sorted_into(z, &mut previous)?;
+
+        let (y_hat, old, targets) = (&self.y_hat, &self.old_scores, &mut self.targets);
+        let bregman = self.options.objective == LinkObjective::Bregman;
+        match (self.options.target, bregman) {
+            (Target::Approx, _) => {
+                let values = minimal_top(z, n, 0.0, 1.0)?;
+                targets.clear();
+                targets.extend(values);
+            }
+            (Target::Previous, false) => {
+                self.order.group_means(row_weights, |i| y_hat[i], targets)?
+            }
+            (Target::Previous, true) => self.order.group_means(row_weights, |i| old[i], targets)?,
+            (Target::Labels, false) => {
+                self.order.group_means(row_weights, |i| f64::from(labels[i]), targets)?;
+            }
+            // u_t⁻¹(0) = z_min, u_t⁻¹(1) = z_max
+            (Target::Labels, true) => {
+                let inverse = |i: usize| if labels[i] == 1 { z_max } else { z_min };
+                self.order.group_means(row_weights, inverse, targets)?;
+            }
+            (Target::Refit, false) => targets.clone_from(&previous),
+            // u_t⁻¹(u_t(z)) = z, brought into the range of the link
+            (Target::Refit, true) => {
+                targets.clear();
+                targets.extend(z.iter().map(|&z| z.clamp(z_min, z_max)));
+            }
+        }
+        // `approx` is the quadratic fit to a feasible point: that point.
+        let objective = if bregman && self.options.target != Target::Approx {
+            Objective::Bregman { link: &self.link, target_scores: targets }
+        } else {
+            Objective::Quadratic { targets }
+        };
+        let problem =
+            ChainProblem::new(z, objective).with_weights(&self.weights).with_slopes(n, cap);
+        let solution = self.workspace.solve(&problem)?;
+        let changes = solution.values.iter().zip(&previous).map(|(new, old)| (new - old).abs());
+        Ok(changes.fold(0.0, f64::max))
+    }
+
+    /// `E[U(z) + U*(y) - y z]` of the link just fitted, at the scores it was fitted on.
+    pub fn loss(&self) -> f64 {
+        mean_loss_sorted(self.link.knots(), &self.order, self.sample)
+    }
+}

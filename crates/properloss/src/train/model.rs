@@ -1,0 +1,127 @@
+//! What a trainer hands back: a linear score and the inverse link that makes it a probability.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Iteration, Termination};
+use crate::design::{Design, FittedScaling};
+use crate::error::{Error, Result};
+use crate::link::InverseLink;
+use crate::sample::Matrix;
+
+/// Rows a thread takes at a time when it applies a link.
+const CHUNK: usize = 4096;
+
+/// A classifier: `Pr[y = 1 | x] = u(w·x + b)`.
+///
+/// The coefficients stand for *raw* features: whatever scaling the trainer used is folded into
+/// them. Only the scaling to unit rows cannot be folded in; then the score is `w·x / |x| + b`.
+#[derive(Debug, Clone)]
+pub struct Model {
+    coefficients: Vec<f64>,
+    intercept: f64,
+    unit_rows: bool,
+    link: Arc<dyn InverseLink>,
+}
+
+impl Model {
+    /// From its parts; coefficients and intercept must be finite.
+    pub fn new(
+        coefficients: Vec<f64>,
+        intercept: f64,
+        unit_rows: bool,
+        link: Arc<dyn InverseLink>,
+    ) -> Result<Self> {
+        if coefficients.is_empty() {
+            return Err(Error::TooShort { what: "coefficients", length: 0, minimum: 1 });
+        }
+        if let Some(index) = coefficients.iter().position(|c| !c.is_finite()) {
+            let value = coefficients[index];
+            return Err(Error::NotFinite { what: "coefficients", index, value });
+        }
+        if !intercept.is_finite() {
+            let expected = "finite";
+            return Err(Error::OutOfDomain { what: "intercept", value: intercept, expected });
+        }
+        Ok(Self { coefficients, intercept, unit_rows, link })
+    }
+
+    /// The coefficients of the raw features.
+    pub fn coefficients(&self) -> &[f64] {
+        &self.coefficients
+    }
+
+    /// What is added to every score.
+    pub fn intercept(&self) -> f64 {
+        self.intercept
+    }
+
+    /// Whether rows are divided by their norm before the coefficients apply.
+    pub fn unit_rows(&self) -> bool {
+        self.unit_rows
+    }
+
+    /// The inverse link `u`.
+    pub fn link(&self) -> &Arc<dyn InverseLink> {
+        &self.link
+    }
+
+    /// `z_i = w·x_i + b`. The number of columns and the values are checked.
+    pub fn scores(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
+        if matrix.columns() != self.coefficients.len() {
+            return Err(Error::LengthMismatch {
+                what: "row",
+                length: matrix.columns(),
+                other: "the model",
+                other_length: self.coefficients.len(),
+            });
+        }
+        let scaling = if self.unit_rows { FittedScaling::UnitRows } else { FittedScaling::None };
+        let design = Design::with_fitted(matrix, scaling, true)?;
+        let mut w = self.coefficients.clone();
+        w.push(self.intercept);
+        let mut z = vec![0.0; matrix.rows()];
+        design.scores(&w, &mut z);
+        Ok(z)
+    }
+
+    /// `u(w·x_i + b)`, in `[0, 1]`.
+    pub fn probabilities(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
+        let mut z = self.scores(matrix)?;
+        self.apply_link(&mut z);
+        Ok(z)
+    }
+
+    /// `z <- u(z)` for a slice of scores.
+    pub fn apply_link(&self, z: &mut [f64]) {
+        z.par_chunks_mut(CHUNK).for_each(|chunk| {
+            for z in chunk {
+                *z = self.link.u(*z);
+            }
+        });
+    }
+}
+
+/// A finished run: the model, why the run ended, and what happened on the way.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    /// The classifier.
+    pub model: Model,
+    /// Why the run ended.
+    pub termination: Termination,
+    /// One entry an iteration.
+    pub history: Vec<Iteration>,
+}
+
+impl Fit {
+    /// Number of iterations made.
+    pub fn iterations(&self) -> usize {
+        self.history.len()
+    }
+
+    /// The loss at the end.
+    pub fn loss(&self) -> Option<f64> {
+        self.history.last().map(|last| last.loss)
+    }
+}

@@ -1,0 +1,402 @@
+//! The trainers: what each step promises, on data small enough to check and large enough to learn.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use properloss::Error;
+use properloss::design::Scaling;
+use properloss::link::{self, InverseLink, PiecewiseLink, Sigmoid};
+use properloss::metrics;
+use properloss::sample::{Matrix, Sample};
+use properloss::train::{
+    BregmanTron, CanonicalLossTrainer, EndSlope, Fit, Glmtron, Isotonic, Iteration, LinkObjective,
+    Silent, Slisotron, Step, Target, Termination,
+};
+
+/// Uniform numbers in (0, 1) from a fixed stream.
+struct Stream(u64);
+
+impl Stream {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON / 4.0
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (a, b) = (self.uniform(), self.uniform());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+}
+
+/// The paper's synthetic data: classes N(±(1, 1), I), half of each.
+fn gaussians(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>) {
+    let mut stream = Stream(seed);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for i in 0..rows {
+        let label = (i % 2) as u8;
+        let mean = if label == 1 { 1.0 } else { -1.0 };
+        x.extend([mean + stream.normal(), mean + stream.normal()]);
+        y.push(label);
+    }
+    (x, y)
+}
+
+/// Rows with ties, weights (some 0), noise: nothing is easy.
+fn awkward(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>, Vec<f64>) {
+    let mut stream = Stream(seed);
+    let (mut x, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    for i in 0..rows {
+        let row =
+            [(4.0 * stream.uniform()).floor(), stream.normal(), (2.0 * stream.uniform()).floor()];
+        let score = row[0] - 1.5 + 0.5 * row[1];
+        y.push(u8::from(stream.uniform() < 1.0 / (1.0 + (-score).exp())));
+        x.extend(row);
+        weights.push(if i % 7 == 3 { 0.0 } else { 0.25 + 2.0 * stream.uniform() });
+    }
+    (x, y, weights)
+}
+
+const TARGETS: [Target; 4] = [Target::Previous, Target::Approx, Target::Labels, Target::Refit];
+
+#[test]
+fn the_first_iteration_is_the_one_worked_by_hand() {
+    // x = -1, 0, 2 with y = 0, 1, 1: base rate 2/3, so w_2 = E[(y - 2/3) x] = (2/3 + 0 + 2/3) / 3.
+    let (x, y) = ([-1.0, 0.0, 2.0], [0u8, 1, 1]);
+    let sample = Sample::new(Matrix::dense_f64(&x, 3, 1).unwrap(), &y, None).unwrap();
+    let trainer = BregmanTron {
+        max_iter: 1,
+        step: Step::Paper,
+        scaling: Scaling::None,
+        ..BregmanTron::new(Target::Labels)
+    };
+    let fit = trainer.fit(&sample, &mut Silent).unwrap();
+    let w = 4.0 / 9.0;
+    assert!((fit.model.coefficients()[0] - w).abs() < 1e-15);
+    assert_eq!(fit.termination, Termination::MaxIter);
+    // Labels 0, 1, 1 at scores -w, 0, 2w with N = 1, n = 0.01: the first rise is bounded by w, so
+    // y = (a, a + w, ...): minimise a^2 + (a + w - 1)^2 over a, and the third is free to reach 1.
+    let a = (1.0 - w) / 2.0;
+    let p = fit.model.probabilities(Matrix::dense_f64(&x, 3, 1).unwrap()).unwrap();
+    for (p, expected) in p.iter().zip([a, a + w, 1.0]) {
+        assert!((p - expected).abs() < 1e-14, "{p} {expected}");
+    }
+    // The ends: z_min = -w - a / n; the loss is the mean of U at the negative and int (1-u) beyond.
+    let (z_min, z_max) = fit.model.link().support();
+    assert!((z_min - (-w - a / 0.01)).abs() < 1e-12 && (z_max - 2.0 * w).abs() < 1e-12);
+    let link = fit.model.link();
+    let loss =
+        (link.potential(-w) + link.upper_potential(0.0) + link.upper_potential(2.0 * w)) / 3.0;
+    assert!((fit.loss().unwrap() - loss).abs() < 1e-12 * loss);
+}
+
+#[test]
+fn every_variant_learns_a_link_within_its_bounds() {
+    let (x, y, weights) = awkward(300, 5);
+    let matrix = Matrix::dense_f64(&x, 300, 3).unwrap();
+    let sample = Sample::new(matrix, &y, Some(&weights)).unwrap();
+    for target in TARGETS {
+        for objective in [LinkObjective::Bregman, LinkObjective::Quadratic] {
+            for end_slope in [EndSlope::Min, EndSlope::Max] {
+                let mut history: Vec<Iteration> = Vec::new();
+                let trainer = BregmanTron {
+                    objective,
+                    end_slope,
+                    max_iter: 25,
+                    slope_min: 0.02,
+                    slope_max: 0.7,
+                    ..BregmanTron::new(target)
+                };
+                let mut observe = |iteration: &Iteration| {
+                    history.push(*iteration);
+                    ControlFlow::Continue(())
+                };
+                let fit = trainer.fit(&sample, &mut observe).unwrap();
+                assert_eq!(history, fit.history);
+                let last = fit.history.last().unwrap();
+                let link = fit.model.link().as_piecewise().unwrap();
+                let (u, (least, largest)) = (link.knots().y(), link.knots().slope_range());
+                assert_eq!((u[0], u[u.len() - 1]), (0.0, 1.0));
+                // A slope is a quotient of differences of rounded knots.
+                let slack = 1.0 + 1e-9;
+                assert!(least * slack >= last.slope_min && largest <= slack * last.slope_max);
+                for iteration in &fit.history {
+                    let range = iteration.score_max - iteration.score_min;
+                    assert!(iteration.slope_min * range <= trainer.kappa * slack);
+                    assert!(iteration.loss.is_finite() && iteration.loss >= 0.0);
+                }
+                // The predictions are u(w·x + b), with w and b for raw features.
+                let p = fit.model.probabilities(matrix).unwrap();
+                for i in 0..300 {
+                    let z: f64 = (0..3).map(|j| fit.model.coefficients()[j] * x[3 * i + j]).sum();
+                    let expected = link.u(z + fit.model.intercept());
+                    assert!((p[i] - expected).abs() < 1e-12);
+                }
+                // What is reported is the loss of the final link at the final weights.
+                let z = fit.model.scores(matrix).unwrap();
+                let direct: f64 = (0..300)
+                    .map(|i| {
+                        let loss = match y[i] {
+                            1 => link.upper_potential(z[i]),
+                            _ => link.potential(z[i]),
+                        };
+                        weights[i] * loss
+                    })
+                    .sum::<f64>()
+                    / weights.iter().sum::<f64>();
+                assert!((direct - last.loss).abs() <= 1e-10 * direct, "{direct} {}", last.loss);
+            }
+        }
+    }
+}
+
+#[test]
+fn approx_is_the_least_feasible_line() {
+    let (x, y) = gaussians(200, 3);
+    let sample = Sample::new(Matrix::dense_f64(&x, 200, 2).unwrap(), &y, None).unwrap();
+    let trainer = BregmanTron { max_iter: 3, ..BregmanTron::new(Target::Approx) };
+    let fit = trainer.fit(&sample, &mut Silent).unwrap();
+    let last = fit.history.last().unwrap();
+    let link = fit.model.link();
+    for share in [0.0, 0.3, 1.0] {
+        let z = last.score_min + share * (last.score_max - last.score_min);
+        assert!((link.u(z) - last.slope_min * (z - last.score_min)).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_given_initial_link_is_where_the_run_starts() {
+    let (x, y) = gaussians(100, 4);
+    let sample = Sample::new(Matrix::dense_f64(&x, 100, 2).unwrap(), &y, None).unwrap();
+    let start = PiecewiseLink::from_knots(vec![-1.0, 3.0], vec![0.0, 1.0]).unwrap();
+    let trainer = BregmanTron {
+        initial_link: Some(start),
+        max_iter: 1,
+        step: Step::Paper,
+        scaling: Scaling::None,
+        ..BregmanTron::new(Target::Previous)
+    };
+    let fit = trainer.fit(&sample, &mut Silent).unwrap();
+    // u_0(0) = 1/4, so w = E[(y - 1/4) x].
+    for j in 0..2 {
+        let expected: f64 = (0..100).map(|i| (f64::from(y[i]) - 0.25) * x[2 * i + j] / 100.0).sum();
+        assert!((fit.model.coefficients()[j] - expected).abs() < 1e-14);
+    }
+}
+
+/// Every trainer with its defaults, by name.
+fn all_methods() -> Vec<(&'static str, Box<dyn Fn(&Sample<'_>) -> Fit>)> {
+    let mut methods: Vec<(&'static str, Box<dyn Fn(&Sample<'_>) -> Fit>)> = Vec::new();
+    for (name, target) in ["previous", "approx", "labels", "refit"].into_iter().zip(TARGETS) {
+        let trainer = BregmanTron { max_iter: 300, ..BregmanTron::new(target) };
+        methods.push((name, Box::new(move |s| trainer.fit(s, &mut Silent).unwrap())));
+    }
+    for (name, isotonic) in [("pav", Isotonic::Pav), ("lipschitz", Isotonic::Lipschitz)] {
+        let trainer = Slisotron { max_iter: 300, ..Slisotron::new(isotonic) };
+        methods.push((name, Box::new(move |s| trainer.fit(s, &mut Silent).unwrap())));
+    }
+    let glmtron = Glmtron::new(Arc::new(Sigmoid));
+    methods.push(("glmtron", Box::new(move |s| glmtron.fit(s, &mut Silent).unwrap())));
+    let logistic =
+        CanonicalLossTrainer { l2: 1e-4, ..CanonicalLossTrainer::new(Arc::new(Sigmoid)) };
+    methods.push(("logistic", Box::new(move |s| logistic.fit(s, &mut Silent).unwrap())));
+    methods
+}
+
+#[test]
+fn on_the_papers_gaussians_every_method_but_approx_ranks_as_bayes_does() {
+    // Bayes AUC: Phi(2) = 0.97725; its standard error on 40,000 test rows is below 0.0008.
+    let (x, y) = gaussians(10_000, 1);
+    let (test_x, test_y) = gaussians(40_000, 2);
+    let sample = Sample::new(Matrix::dense_f64(&x, 10_000, 2).unwrap(), &y, None).unwrap();
+    let test = Matrix::dense_f64(&test_x, 40_000, 2).unwrap();
+    let bayes: Vec<f64> = test_x.chunks(2).map(|row| row[0] + row[1]).collect();
+    let best = metrics::auc(&bayes, &test_y, None).unwrap();
+    assert!((best - 0.97725).abs() < 0.0016, "{best}");
+    for (name, method) in all_methods() {
+        let fit = method(&sample);
+        let auc = metrics::auc(&fit.model.scores(test).unwrap(), &test_y, None).unwrap();
+        let bound = if name == "approx" { 0.05 } else { 0.002 };
+        assert!((auc - best).abs() <= bound, "{name}: {auc} against {best}");
+    }
+}
+
+#[test]
+fn the_same_bits_for_any_number_of_threads() {
+    let (x, y) = gaussians(20_001, 9);
+    let weights: Vec<f64> = (0..20_001).map(|i| 0.5 + (i % 5) as f64).collect();
+    let sample =
+        Sample::new(Matrix::dense_f64(&x, 20_001, 2).unwrap(), &y, Some(&weights)).unwrap();
+    let run = |threads: usize| -> Vec<Vec<u64>> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let trainers: Vec<Fit> = pool.install(|| {
+            let short = |target| BregmanTron { max_iter: 5, ..BregmanTron::new(target) };
+            let mut fits: Vec<Fit> = TARGETS
+                .iter()
+                .map(|&target| short(target).fit(&sample, &mut Silent).unwrap())
+                .collect();
+            let glmtron = Glmtron { max_iter: 5, ..Glmtron::new(Arc::new(Sigmoid)) };
+            fits.push(glmtron.fit(&sample, &mut Silent).unwrap());
+            let slisotron = Slisotron { max_iter: 5, ..Slisotron::new(Isotonic::Pav) };
+            fits.push(slisotron.fit(&sample, &mut Silent).unwrap());
+            let logistic = CanonicalLossTrainer::new(Arc::new(Sigmoid));
+            fits.push(logistic.fit(&sample, &mut Silent).unwrap());
+            fits
+        });
+        let bits = |fit: &Fit| {
+            let losses = fit.history.iter().map(|iteration| iteration.loss);
+            fit.model.coefficients().iter().copied().chain(losses).map(f64::to_bits).collect()
+        };
+        trainers.iter().map(bits).collect()
+    };
+    let one = run(1);
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(4));
+}
+
+#[test]
+fn weight_two_is_a_duplicate_and_weight_zero_is_no_row() {
+    let (x, y, _) = awkward(120, 8);
+    let weights: Vec<f64> = (0..120).map(|i| (i % 3) as f64).collect();
+    let (mut longer, mut labels) = (Vec::new(), Vec::new());
+    for i in 0..120 {
+        for _ in 0..i % 3 {
+            longer.extend_from_slice(&x[3 * i..3 * i + 3]);
+            labels.push(y[i]);
+        }
+    }
+    let weighted = Sample::new(Matrix::dense_f64(&x, 120, 3).unwrap(), &y, Some(&weights)).unwrap();
+    let rows = labels.len();
+    let repeated =
+        Sample::new(Matrix::dense_f64(&longer, rows, 3).unwrap(), &labels, None).unwrap();
+    let compare = |name: &str, a: Fit, b: Fit| {
+        for (a, b) in a.model.coefficients().iter().zip(b.model.coefficients()) {
+            // A few iterations apart from rounding only.
+            assert!((a - b).abs() <= 1e-8 * (1.0 + a.abs()), "{name}: {a} {b}");
+        }
+    };
+    for target in TARGETS {
+        let trainer = BregmanTron { max_iter: 10, ..BregmanTron::new(target) };
+        let fit = |sample| trainer.fit(sample, &mut Silent).unwrap();
+        compare(&format!("{target:?}"), fit(&weighted), fit(&repeated));
+    }
+    let glmtron = Glmtron { max_iter: 10, ..Glmtron::new(Arc::new(Sigmoid)) };
+    let fit = |sample| glmtron.fit(sample, &mut Silent).unwrap();
+    compare("glmtron", fit(&weighted), fit(&repeated));
+    let logistic =
+        CanonicalLossTrainer { l2: 0.01, ..CanonicalLossTrainer::new(Arc::new(Sigmoid)) };
+    let fit = |sample| logistic.fit(sample, &mut Silent).unwrap();
+    compare("logistic", fit(&weighted), fit(&repeated));
+}
+
+#[test]
+fn sparse_and_dense_rows_train_alike() {
+    use properloss::sample::{Indices, Offsets, Values};
+    let (x, y, weights) = awkward(150, 21);
+    let (mut offsets, mut indices, mut values) = (vec![0usize], Vec::new(), Vec::new());
+    for row in x.chunks(3) {
+        for (j, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+            indices.push(j as u32);
+            values.push(value);
+        }
+        offsets.push(indices.len());
+    }
+    let csr =
+        Matrix::csr(Offsets::Usize(&offsets), Indices::U32(&indices), Values::F64(&values), 3)
+            .unwrap();
+    let dense = Matrix::dense_f64(&x, 150, 3).unwrap();
+    for scaling in [Scaling::None, Scaling::UnitRows, Scaling::MaxNorm, Scaling::Standardise] {
+        let trainer = BregmanTron { max_iter: 8, scaling, ..BregmanTron::new(Target::Labels) };
+        let [a, b] = [csr, dense].map(|matrix| {
+            let sample = Sample::new(matrix, &y, Some(&weights)).unwrap();
+            trainer.fit(&sample, &mut Silent).unwrap().model.probabilities(matrix).unwrap()
+        });
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a - b).abs() < 1e-9, "{scaling:?}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn an_observer_stops_a_run_and_keeps_the_model() {
+    let (x, y) = gaussians(500, 6);
+    let sample = Sample::new(Matrix::dense_f64(&x, 500, 2).unwrap(), &y, None).unwrap();
+    let mut stop_at_three = |iteration: &Iteration| match iteration.iteration {
+        3 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let stopped = BregmanTron::new(Target::Labels).fit(&sample, &mut stop_at_three).unwrap();
+    assert_eq!((stopped.termination, stopped.iterations()), (Termination::Stopped, 3));
+    let three = BregmanTron { max_iter: 3, ..BregmanTron::new(Target::Labels) };
+    let three = three.fit(&sample, &mut Silent).unwrap();
+    assert_eq!(three.model.coefficients(), stopped.model.coefficients());
+    let mut stop_now = |_: &Iteration| ControlFlow::Break(());
+    let logistic =
+        CanonicalLossTrainer::new(Arc::new(Sigmoid)).fit(&sample, &mut stop_now).unwrap();
+    assert_eq!(logistic.termination, Termination::Stopped);
+}
+
+#[test]
+fn a_learned_loss_is_minimised_to_the_gradient_it_promises() {
+    let (x, y) = gaussians(2_000, 12);
+    let sample = Sample::new(Matrix::dense_f64(&x, 2_000, 2).unwrap(), &y, None).unwrap();
+    let learned = BregmanTron { max_iter: 50, ..BregmanTron::new(Target::Labels) };
+    let learned = learned.fit(&sample, &mut Silent).unwrap();
+    for l2 in [0.0, 1e-3] {
+        let trainer =
+            CanonicalLossTrainer { l2, ..CanonicalLossTrainer::new(learned.model.link().clone()) };
+        let fit = trainer.fit(&sample, &mut Silent).unwrap();
+        assert_eq!(fit.termination, Termination::Converged);
+        assert!(fit.history.last().unwrap().gap <= 1e-8);
+    }
+}
+
+#[test]
+fn glmtron_takes_any_link_even_one_without_a_finite_loss() {
+    let (x, y) = gaussians(400, 14);
+    let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
+    for entry in link::registry() {
+        let link = entry.build(&[]).unwrap();
+        let fit = Glmtron { max_iter: 50, ..Glmtron::new(link) }.fit(&sample, &mut Silent).unwrap();
+        let losses: Vec<f64> = fit.history.iter().map(|iteration| iteration.loss).collect();
+        assert!(losses.iter().all(|loss| loss.is_finite()), "{}", entry.name);
+        assert!(losses.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12), "{}", entry.name);
+    }
+    let cauchy = link::by_name("cauchy", &[]).unwrap();
+    let refused = CanonicalLossTrainer::new(cauchy).fit(&sample, &mut Silent);
+    assert!(matches!(refused, Err(Error::UnboundedLoss { .. })));
+}
+
+#[test]
+fn options_out_of_their_domain_are_refused_by_name() {
+    let (x, y) = gaussians(20, 1);
+    let sample = Sample::new(Matrix::dense_f64(&x, 20, 2).unwrap(), &y, None).unwrap();
+    let good = || BregmanTron::new(Target::Labels);
+    let bad: Vec<(&str, BregmanTron)> = vec![
+        ("max_iter", BregmanTron { max_iter: 0, ..good() }),
+        ("tol", BregmanTron { tol: f64::NAN, ..good() }),
+        ("tol", BregmanTron { tol: -1.0, ..good() }),
+        ("step", BregmanTron { step: Step::Constant(0.0), ..good() }),
+        ("step", BregmanTron { step: Step::Constant(f64::INFINITY), ..good() }),
+        ("slope_min", BregmanTron { slope_min: 0.0, ..good() }),
+        ("slope_max", BregmanTron { slope_max: 0.001, ..good() }),
+        ("slope_max", BregmanTron { slope_max: f64::INFINITY, ..good() }),
+        ("kappa", BregmanTron { kappa: 0.0, ..good() }),
+        ("kappa", BregmanTron { kappa: 1.5, ..good() }),
+        ("l2", BregmanTron { l2: -0.1, ..good() }),
+        ("max_norm", BregmanTron { max_norm: Some(0.0), ..good() }),
+    ];
+    for (name, trainer) in bad {
+        match trainer.fit(&sample, &mut Silent) {
+            Err(Error::OutOfDomain { what, .. }) => assert_eq!(what, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let short = CanonicalLossTrainer {
+        warm_start: Some(vec![0.0]),
+        ..CanonicalLossTrainer::new(Arc::new(Sigmoid))
+    };
+    assert!(matches!(short.fit(&sample, &mut Silent), Err(Error::LengthMismatch { .. })));
+}

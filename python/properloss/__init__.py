@@ -1,0 +1,100 @@
+"""Learn a binary classifier together with its proper loss.
+
+The classifiers follow scikit-learn; links, losses and the chain solver work on numpy arrays.
+Everything is imported when it is first used, so that ``import properloss`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from properloss._core import (
+        CanonicalLoss as CanonicalLoss,
+        Cauchy as Cauchy,
+        ChainSolution as ChainSolution,
+        ClippedLine as ClippedLine,
+        Cloglog as Cloglog,
+        InverseLink as InverseLink,
+        IsotonicLink as IsotonicLink,
+        Loglog as Loglog,
+        Matsushita as Matsushita,
+        PiecewiseLink as PiecewiseLink,
+        Probit as Probit,
+        RelativeLink as RelativeLink,
+        Sigmoid as Sigmoid,
+        __version__ as __version__,
+        isotonic as isotonic,
+        link as link,
+        links as links,
+        solve_chain as solve_chain,
+    )
+    from properloss._model_file import load as load
+    from properloss.estimators import (
+        BregmanTronClassifier as BregmanTronClassifier,
+        CanonicalLossClassifier as CanonicalLossClassifier,
+        GlmtronClassifier as GlmtronClassifier,
+        SlisotronClassifier as SlisotronClassifier,
+    )
+    from properloss.plotting import (
+        ConvergenceDisplay as ConvergenceDisplay,
+        LinkDisplay as LinkDisplay,
+        LossDisplay as LossDisplay,
+        ReliabilityDisplay as ReliabilityDisplay,
+    )
+
+#: Where each public name lives.
+_HOME = {
+    "properloss._core": (
+        "CanonicalLoss",
+        "Cauchy",
+        "ChainSolution",
+        "ClippedLine",
+        "Cloglog",
+        "InverseLink",
+        "IsotonicLink",
+        "Loglog",
+        "Matsushita",
+        "PiecewiseLink",
+        "Probit",
+        "RelativeLink",
+        "Sigmoid",
+        "isotonic",
+        "link",
+        "links",
+        "solve_chain",
+        "__version__",
+    ),
+    "properloss._model_file": ("load",),
+    "properloss.estimators": (
+        "BregmanTronClassifier",
+        "CanonicalLossClassifier",
+        "GlmtronClassifier",
+        "SlisotronClassifier",
+    ),
+    "properloss.plotting": (
+        "ConvergenceDisplay",
+        "LinkDisplay",
+        "LossDisplay",
+        "ReliabilityDisplay",
+    ),
+}
+_LAZY = {name: module for module, names in _HOME.items() for name in names}
+_SUBMODULES = ("estimators", "metrics", "plotting")
+
+__all__ = sorted([*_LAZY, *_SUBMODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(importlib.import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return importlib.import_module(f"properloss.{name}")
+    raise AttributeError(f"module 'properloss' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

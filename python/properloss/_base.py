@@ -1,0 +1,315 @@
+"""What every classifier of the package shares: checks, fitted attributes, predictions, files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from properloss import _core
+from properloss._input import explain_not_finite, prediction_input, training_input
+from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _checked(fit: _F) -> _F:
+    """scikit-learn's frame of a ``fit``: parameters are validated, callbacks set up."""
+    return cast("_F", _fit_context(prefer_skip_nested_validation=True)(fit))
+
+
+class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Base of the classifiers: a linear score, and a link that makes it a probability.
+
+    A subclass lists its parameters in ``__init__``, their domains in ``_parameter_constraints``,
+    and implements :meth:`_run`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels; the second is the one whose probability ``link_`` gives.
+    coef_ : ndarray of shape (1, n_features)
+        Coefficients of the features as given to ``fit``.
+    intercept_ : ndarray of shape (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_`` (of ``X / |X|`` under
+        ``scaling="unit-rows"``).
+    threshold_ : float
+        The score at which the probability is 1/2. ``link_`` and ``loss_`` take the score
+        ``decision_function(X) + threshold_``, which :meth:`linear_score` returns.
+    link_ : InverseLink
+        From a score to a probability.
+    loss_ : CanonicalLoss or None
+        The proper loss that goes with ``link_``; None if the link has none (Cauchy).
+    history_ : dict of str to ndarray
+        One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ...
+    n_iter_ : int
+        Iterations made.
+    termination_ : str
+        Why the run ended: ``"converged"``, ``"max_iter"``, ``"stopped"``, ...
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    #: Attributes that follow from the model and are not stored beside it.
+    _derived: ClassVar[tuple[str, ...]] = (
+        "coef_",
+        "intercept_",
+        "threshold_",
+        "link_",
+        "loss_",
+    )
+
+    # -- to be written by a subclass ---------------------------------------------------------
+
+    def _run(self, task: _core.Task) -> _core.Fit:
+        """Train on checked data with the parameters of this classifier."""
+        raise NotImplementedError
+
+    # -- fit ---------------------------------------------------------------------------------
+
+    @_checked
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows ``X`` and labels ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            C-ordered ``float32`` and ``float64`` arrays are read where they lie; everything else
+            is converted once. pandas, polars and Arrow tables keep their column names.
+        y : array-like of shape (n_samples,)
+            Labels: any two values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, not negative; a row of weight 0 counts as removed.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        rows, classes, labels, weights = training_input(self, X, y, sample_weight)
+        line = self._progress_line()
+        task: _core.Task = {
+            "rows": rows,
+            "labels": labels,
+            "weights": weights,
+            "progress": line,
+            "callback": None,
+        }
+        end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
+        try:
+            fit = self._run(task)
+        except _core.NotFiniteError as error:
+            raise explain_not_finite(self, rows, error) from None
+        self.classes_ = classes
+        self._set_fit(fit)
+        if line is not None:
+            line.close(self.n_iter_, self.history_["loss"][-1], self.termination_)
+        end_of_fit()
+        self._warn_if_unfinished()
+        return self
+
+    def _set_fit(self, fit: _core.Fit) -> None:
+        self._model = fit.model
+        self._engine_seconds = fit.seconds
+        self.history_ = fit.history
+        self.n_iter_ = len(self.history_["loss"])
+        self.termination_ = fit.termination
+        self._set_derived()
+
+    def _set_derived(self) -> None:
+        for name, value in _attributes(self._model).items():
+            setattr(self, name, value)
+
+    def _warn_if_unfinished(self) -> None:
+        if self.termination_ == "max_iter" and getattr(self, "tol", 0.0) > 0.0:
+            warnings.warn(
+                f"{type(self).__name__} reached max_iter = {self.n_iter_} before its stopping rule"
+                " held. Increase max_iter, or set tol=0 to ask for exactly that many iterations.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _progress_line(self) -> ProgressLine | None:
+        if not getattr(self, "verbose", 0):
+            return None
+        return ProgressLine(type(self).__name__, getattr(self, "max_iter", 0))
+
+    def _start_callbacks(
+        self, task: _core.Task, X: Any, y: Any, sample_weight: Any, classes: Any
+    ) -> Callable[[], object]:
+        """Open scikit-learn's callback context, if there is one; return what closes it."""
+        if not hasattr(self, "_init_callback_context"):
+            return lambda: None
+        context = self._init_callback_context(max_subtasks=getattr(self, "max_iter", None))
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        data = {"X": X, "y": y, "metadata": metadata}
+        context.call_on_fit_task_begin(estimator=self, **data)
+        if getattr(self, "_skl_callbacks", None):
+
+            def reconstruct(model: _core.Model) -> dict[str, Any]:
+                return {"classes_": classes, "_model": model, **_attributes(model)}
+
+            task["callback"] = CallbackBridge(self, context, data, reconstruct)
+        return lambda: context.call_on_fit_task_end(
+            estimator=self, reconstruction_attributes={}, **data
+        )
+
+    # -- predict -----------------------------------------------------------------------------
+
+    def linear_score(self, X: Any) -> NDArray[np.float64]:
+        """The score ``w.x`` that ``link_`` and ``loss_`` take.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        z : ndarray of shape (n_samples,)
+            ``decision_function(X) + threshold_``.
+        """
+        check_is_fitted(self)
+        rows = prediction_input(self, X)
+        try:
+            return self._model.scores(rows)
+        except _core.NotFiniteError as error:
+            raise explain_not_finite(self, rows, error) from None
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score, shifted so that it is positive where ``classes_[1]`` is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Positive where the probability of ``classes_[1]`` is above 1/2.
+        """
+        scores = self.linear_score(X)
+        scores -= self.threshold_
+        return scores
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, 2)
+            One column for each of ``classes_``.
+        """
+        check_is_fitted(self)
+        rows = prediction_input(self, X)
+        try:
+            return self._model.predict_proba(rows)
+        except _core.NotFiniteError as error:
+            raise explain_not_finite(self, rows, error) from None
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        positive = self.decision_function(X) > 0.0
+        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return labels
+
+    # -- files -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as a JSON file, which the command line reads as well.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it.
+        """
+        from properloss._model_file import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file written by :meth:`save` or by the command line.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        estimator : object
+            A fitted classifier of this class.
+        """
+        from properloss._model_file import load_as
+
+        return load_as(cls, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_model" in state:
+            for name in self._derived:
+                state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_model" in state:
+            self._set_derived()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _attributes(model: _core.Model) -> dict[str, Any]:
+    """The fitted attributes that follow from a model."""
+    link = model.link
+    threshold = _threshold(link)
+    return {
+        "coef_": model.coefficients[np.newaxis, :],
+        "intercept_": np.array([model.intercept - threshold]),
+        "threshold_": threshold,
+        "link_": link,
+        "loss_": _core.CanonicalLoss(link) if link.has_canonical_loss else None,
+    }
+
+
+def _threshold(link: _core.InverseLink) -> float:
+    """The largest score of probability at most 1/2: above it the second class is predicted."""
+    if isinstance(link, _core.IsotonicLink):
+        level = np.flatnonzero(link.u == 0.5)
+        if level.size:
+            return float(link.z[level[-1]])
+    return link.link(0.5)

@@ -1,0 +1,328 @@
+"""Types of the compiled module."""
+
+import os
+from collections.abc import Callable
+from typing import Any, Self, TypedDict, final, overload, type_check_only
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "CanonicalLoss",
+    "Cauchy",
+    "ChainSolution",
+    "ClippedLine",
+    "Cloglog",
+    "Fit",
+    "InverseLink",
+    "IsotonicLink",
+    "Loglog",
+    "Matsushita",
+    "Model",
+    "NotFiniteError",
+    "PiecewiseLink",
+    "Probit",
+    "RelativeLink",
+    "Sigmoid",
+    "__version__",
+    "fit_bregmantron",
+    "fit_canonical_loss",
+    "fit_glmtron",
+    "fit_slisotron",
+    "isotonic",
+    "link",
+    "links",
+    "metric_auc",
+    "metric_calibration",
+    "metric_corp",
+    "metric_log_loss",
+    "read_model",
+    "solve_chain",
+    "write_text",
+]
+
+__version__: str
+
+_Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
+_Floats = NDArray[np.float64]
+
+class NotFiniteError(ValueError):
+    args: tuple[str, int, int]
+
+class InverseLink:
+    @property
+    def name(self) -> str: ...
+    @property
+    def support(self) -> tuple[float, float]: ...
+    @property
+    def has_canonical_loss(self) -> bool: ...
+    @overload
+    def inverse_link(self, z: float) -> float: ...
+    @overload
+    def inverse_link(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def __call__(self, z: float) -> float: ...
+    @overload
+    def __call__(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def link(self, p: float) -> float: ...
+    @overload
+    def link(self, p: ArrayLike) -> _Floats: ...
+    @overload
+    def derivative(self, z: float) -> float: ...
+    @overload
+    def derivative(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def potential(self, z: float) -> float: ...
+    @overload
+    def potential(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def conjugate(self, p: float) -> float: ...
+    @overload
+    def conjugate(self, p: ArrayLike) -> _Floats: ...
+
+@final
+class PiecewiseLink(InverseLink):
+    def __new__(cls, z: ArrayLike, u: ArrayLike) -> Self: ...
+    @property
+    def z(self) -> _Floats: ...
+    @property
+    def u(self) -> _Floats: ...
+    def __len__(self) -> int: ...
+
+@final
+class IsotonicLink(InverseLink):
+    def __new__(cls, z: ArrayLike, u: ArrayLike) -> Self: ...
+    @property
+    def z(self) -> _Floats: ...
+    @property
+    def u(self) -> _Floats: ...
+    def __len__(self) -> int: ...
+
+@final
+class RelativeLink(InverseLink):
+    def __new__(cls, base: InverseLink | str, p: ArrayLike, v: ArrayLike) -> Self: ...
+    @property
+    def base(self) -> InverseLink: ...
+    @property
+    def p(self) -> _Floats: ...
+    @property
+    def v(self) -> _Floats: ...
+
+@final
+class Sigmoid(InverseLink):
+    def __new__(cls) -> Self: ...
+
+@final
+class ClippedLine(InverseLink):
+    def __new__(cls, a: float = ..., b: float = ...) -> Self: ...
+
+@final
+class Matsushita(InverseLink):
+    def __new__(cls) -> Self: ...
+
+@final
+class Probit(InverseLink):
+    def __new__(cls) -> Self: ...
+
+@final
+class Cloglog(InverseLink):
+    def __new__(cls) -> Self: ...
+
+@final
+class Loglog(InverseLink):
+    def __new__(cls) -> Self: ...
+
+@final
+class Cauchy(InverseLink):
+    def __new__(cls) -> Self: ...
+
+def link(name: str, *params: float) -> InverseLink: ...
+def links() -> dict[str, str]: ...
+
+@final
+class CanonicalLoss:
+    def __new__(cls, inverse_link: InverseLink | str) -> Self: ...
+    @property
+    def inverse_link(self) -> InverseLink: ...
+    @overload
+    def link(self, p: float) -> float: ...
+    @overload
+    def link(self, p: ArrayLike) -> _Floats: ...
+    @overload
+    def loss(self, y: float, z: float) -> float: ...
+    @overload
+    def loss(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
+    @overload
+    def gradient(self, y: float, z: float) -> float: ...
+    @overload
+    def gradient(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
+    @overload
+    def hessian(self, y: float, z: float) -> float: ...
+    @overload
+    def hessian(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
+    @overload
+    def partial_loss(self, y: float, p: float) -> float: ...
+    @overload
+    def partial_loss(self, y: ArrayLike, p: ArrayLike) -> _Floats: ...
+    @overload
+    def conditional_bayes_risk(self, p: float) -> float: ...
+    @overload
+    def conditional_bayes_risk(self, p: ArrayLike) -> _Floats: ...
+    @overload
+    def surrogate(self, z: float) -> float: ...
+    @overload
+    def surrogate(self, z: ArrayLike) -> _Floats: ...
+    def to_json(self) -> str: ...
+    @staticmethod
+    def from_json(json: str) -> CanonicalLoss: ...
+
+@final
+class ChainSolution:
+    @property
+    def values(self) -> _Floats: ...
+    @property
+    def kkt_residual(self) -> float: ...
+    @property
+    def duality_gap(self) -> float: ...
+    @property
+    def objective(self) -> float: ...
+    @property
+    def passes(self) -> int: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]: ...
+    def __len__(self) -> int: ...
+
+def solve_chain(
+    z: ArrayLike,
+    target: ArrayLike,
+    weights: ArrayLike | None = None,
+    slope_min: float = 0.0,
+    slope_max: float = ...,
+    link: InverseLink | str | None = None,
+    first: tuple[float, float] = ...,
+    top: float = 1.0,
+) -> ChainSolution: ...
+def isotonic(
+    z: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None
+) -> ChainSolution: ...
+
+@final
+class Model:
+    @property
+    def coefficients(self) -> _Floats: ...
+    @property
+    def intercept(self) -> float: ...
+    @property
+    def unit_rows(self) -> bool: ...
+    @property
+    def link(self) -> InverseLink: ...
+    def scores(self, rows: _Rows) -> _Floats: ...
+    def predict_proba(self, rows: _Rows) -> _Floats: ...
+    def to_json(
+        self,
+        *,
+        feature_names: list[str] | None = None,
+        classes: tuple[str, str] = ...,
+        method: str = ...,
+        options: str = "{}",
+        rows: int = 0,
+        termination: str = ...,
+        course: list[tuple[int, float, float]] = ...,
+    ) -> str: ...
+    @staticmethod
+    def from_json(json: str) -> Model: ...
+
+@type_check_only
+class ModelFile(TypedDict):
+    model: Model
+    feature_names: list[str]
+    numeric: bool
+    classes: list[str]
+    method: str
+    options: str
+    termination: str
+    iterations: int
+    history: dict[str, _Floats] | None
+
+def read_model(path: str | os.PathLike[str]) -> ModelFile: ...
+def write_text(path: str | os.PathLike[str], text: str) -> None: ...
+
+@final
+class Fit:
+    @property
+    def model(self) -> Model: ...
+    @property
+    def termination(self) -> str: ...
+    @property
+    def history(self) -> dict[str, _Floats]: ...
+    @property
+    def seconds(self) -> float: ...
+
+@type_check_only
+class Task(TypedDict):
+    rows: _Rows
+    labels: NDArray[np.uint8]
+    weights: _Floats | None
+    progress: Callable[[dict[str, float]], object] | None
+    callback: Callable[[dict[str, float], Model], bool] | None
+
+def fit_bregmantron(
+    task: Task,
+    *,
+    target: str,
+    objective: str | None,
+    max_iter: int,
+    tol: float,
+    step: float | None,
+    slope_min: float,
+    slope_max: float,
+    kappa: float | None,
+    l2: float,
+    max_norm: float | None,
+    scaling: str,
+    end_slope: str,
+    initial_link: InverseLink | None,
+) -> Fit: ...
+def fit_slisotron(
+    task: Task,
+    *,
+    isotonic: str,
+    max_iter: int,
+    tol: float,
+    step: float | None,
+    l2: float,
+    max_norm: float | None,
+    scaling: str,
+) -> Fit: ...
+def fit_glmtron(
+    task: Task,
+    *,
+    link: InverseLink | str,
+    max_iter: int,
+    tol: float,
+    step: float | None,
+    l2: float,
+    max_norm: float | None,
+    scaling: str,
+    fit_intercept: bool,
+) -> Fit: ...
+def fit_canonical_loss(
+    task: Task,
+    *,
+    link: InverseLink | str,
+    l2: float,
+    max_iter: int,
+    tol: float,
+    scaling: str,
+    fit_intercept: bool,
+    solver: str,
+) -> Fit: ...
+
+_Columns = tuple[_Floats, NDArray[np.uint8], _Floats | None]
+
+def metric_auc(columns: _Columns) -> float: ...
+def metric_log_loss(columns: _Columns) -> float: ...
+def metric_corp(columns: _Columns) -> tuple[float, float, float, float]: ...
+def metric_calibration(
+    columns: _Columns, n_bins: int, equal_width: bool
+) -> tuple[float, float]: ...

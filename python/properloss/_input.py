@@ -1,0 +1,132 @@
+"""From what users hold to what the engine reads: rows, 0/1 labels, weights.
+
+C-ordered ``float32`` and ``float64`` arrays and CSR matrices are passed on as they are; everything
+else is converted once. Values are checked by the engine, which names the row and the column.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from properloss._core import NotFiniteError
+
+#: A C-ordered matrix, or ``(indptr, indices, data, n_columns)`` of a sparse one.
+Rows: TypeAlias = "NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]"
+
+_X_CHECKS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "order": "C",
+    "ensure_all_finite": False,
+}
+
+
+def training_input(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Rows, NDArray[Any], NDArray[np.uint8], NDArray[np.float64] | None]:
+    """Check ``X``, ``y``, ``sample_weight``; return rows, classes, 0/1 labels and weights."""
+    X, y = validate_data(estimator, _arrow_table(X), y, **_X_CHECKS)
+    classes, labels = encode_labels(y)
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if weights.ndim == 1 and not weights.any():
+            raise ValueError("Sample weights must contain at least one non-zero number.")
+        weights = np.ascontiguousarray(weights)
+        kept = weights > 0.0
+        if not kept.all():
+            # A row of weight 0 is a removed row, exactly: not even its score may count.
+            X, labels, weights = X[kept], labels[kept], weights[kept]
+            if labels.min() == labels.max():
+                raise ValueError(
+                    "This solver needs samples of at least 2 classes with a positive weight, but"
+                    f" the data contains only one class: {classes[labels[0]]!r}"
+                )
+    return as_rows(X), classes, labels, weights
+
+
+def prediction_input(estimator: Any, X: Any) -> Rows:
+    """Check ``X`` against what the estimator was fitted on."""
+    X = validate_data(estimator, _arrow_table(X), reset=False, **_X_CHECKS)
+    return as_rows(X)
+
+
+def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """The two classes in order, and 0 or 1 for each row."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}."
+        )
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, but the data contains"
+            f" only one class: {classes[0]!r}"
+        )
+    return classes, labels.astype(np.uint8)
+
+
+def as_rows(X: Any) -> Rows:
+    """A checked matrix in the form the engine borrows."""
+    if isinstance(X, np.ndarray):
+        return X
+    if not X.has_canonical_format:
+        # The engine wants every column once and in order; the caller's matrix stays as it is.
+        X = X.copy()
+        X.sum_duplicates()
+    # Sliced or memory-mapped parts may be longer or strided; these are no-ops otherwise.
+    indices, data = X.indices[: X.indptr[-1]], X.data[: X.indptr[-1]]
+    return (
+        np.ascontiguousarray(X.indptr),
+        np.ascontiguousarray(indices),
+        np.ascontiguousarray(data),
+        X.shape[1],
+    )
+
+
+def explain_not_finite(estimator: Any, rows: Rows, error: NotFiniteError) -> ValueError:
+    """The engine's error in scikit-learn's words, with the place."""
+    _, row, column = error.args
+    names = getattr(estimator, "feature_names_in_", None)
+    name = "" if names is None or column >= len(names) else f" ({names[column]!r})"
+    place = f"The first such value is in row {row}, column {column}{name}."
+    values = rows if isinstance(rows, np.ndarray) else rows[2]
+    try:
+        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+    except ValueError as sklearn_error:
+        first, *rest = str(sklearn_error).split("\n", 1)
+        return ValueError("\n".join([f"{first} {place}", *rest]))
+    return ValueError(str(error.args[0]))
+
+
+def _arrow_table(X: Any) -> Any:
+    """Arrow data of any library as something scikit-learn reads, with its column names."""
+    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "__array__"):
+        return X
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise TypeError(
+            f"X is {type(X).__name__}, an Arrow stream; install pyarrow to read it"
+        ) from error
+    return pyarrow.table(X)
+
+
+__all__ = [
+    "Rows",
+    "as_rows",
+    "encode_labels",
+    "explain_not_finite",
+    "prediction_input",
+    "training_input",
+]

@@ -1,0 +1,477 @@
+"""The classifiers: the paper's algorithms, and a given loss taken to its minimum."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from properloss import _core
+from properloss._base import ProperClassifier
+
+Scaling = Literal["none", "unit-rows", "max-norm", "standardise"]
+
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_LINK_NAMES = StrOptions(set(_core.links()))
+
+#: Options that every classifier has.
+_COMMON: dict[str, list[Any]] = {
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [_NOT_NEGATIVE],
+    "scaling": [StrOptions({"none", "unit-rows", "max-norm", "standardise"})],
+    "verbose": ["verbose"],
+}
+#: Options of those that make gradient steps.
+_DESCENT: dict[str, list[Any]] = {
+    **_COMMON,
+    "step": [StrOptions({"auto", "paper"}), _POSITIVE],
+    "alpha": [_NOT_NEGATIVE],
+    "max_norm": [_POSITIVE, None],
+}
+
+
+def _step(step: str | float) -> float | None:
+    """The engine's step: None is the line search, and the paper's step is 1."""
+    if step == "auto":
+        return None
+    return 1.0 if step == "paper" else float(step)
+
+
+class BregmanTronClassifier(ProperClassifier):
+    """BregmanTron: learn a linear score and its inverse link, and with it the loss, in turns.
+
+    Each iteration makes a gradient step on the weights under the current loss, then refits the
+    link, piecewise affine with slopes in ``[slope_min, slope_max]``.
+
+    Parameters
+    ----------
+    target : {"labels", "previous", "approx", "refit"}, default="labels"
+        What the link is refitted to. ``"previous"`` (the predictions of the iteration before) is
+        the paper's algorithm: its ranking is good and its probabilities are poorly calibrated.
+        ``"labels"`` is the paper's variant that is calibrated. ``"approx"`` fits to nothing,
+        ``"refit"`` to the previous link at the new scores.
+    objective : {"bregman", "quadratic"}, default=None
+        How the distance to the target is measured; by default quadratic for labels, else Bregman.
+    slope_min, slope_max : float, default=0.01 and 1.0
+        Bounds on the slope of the link.
+    kappa : float, default=None
+        How much of the way from 0 to 1 the lower slope bound alone may take up, in (0, 1]; by
+        default 0.1 for ``"labels"`` and ``"refit"``, else 1.
+    step : "auto", "paper" or float, default="auto"
+        Length of the gradient step: a line search, 1, or a number.
+    alpha : float, default=0.0
+        Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features.
+    max_norm : float, default=None
+        Bound on the norm of these weights.
+    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
+        How features are scaled; part of the model.
+    end_slope : {"min", "max"}, default="min"
+        The slope with which the link is continued beyond the data.
+    initial_link : PiecewiseLink, default=None
+        The link to start from.
+    max_iter : int, default=1000
+        At most this many iterations.
+    tol : float, default=1e-6
+        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_``.
+    link_ : PiecewiseLink
+        The learned link; it takes ``linear_score(X)``.
+    loss_ : CanonicalLoss
+        The learned loss.
+    threshold_ : float
+        The score at which the probability is 1/2.
+    history_ : dict of str to ndarray
+        One entry an iteration.
+    n_iter_ : int
+        Iterations made.
+    termination_ : str
+        Why the run ended.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from properloss import BregmanTronClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = BregmanTronClassifier(max_iter=300, tol=0).fit(X, y)
+    >>> clf.score(X, y) > 0.97
+    True
+    >>> clf.link_
+    <PiecewiseLink: ... knots on [...]>
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DESCENT,
+        "target": [StrOptions({"previous", "approx", "labels", "refit"})],
+        "objective": [StrOptions({"bregman", "quadratic"}), None],
+        "slope_min": [_POSITIVE],
+        "slope_max": [_POSITIVE],
+        "kappa": [Interval(Real, 0, 1, closed="right"), None],
+        "end_slope": [StrOptions({"min", "max"})],
+        "initial_link": [_core.InverseLink, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        target: Literal["labels", "previous", "approx", "refit"] = "labels",
+        objective: Literal["bregman", "quadratic"] | None = None,
+        slope_min: float = 0.01,
+        slope_max: float = 1.0,
+        kappa: float | None = None,
+        step: Literal["auto", "paper"] | float = "auto",
+        alpha: float = 0.0,
+        max_norm: float | None = None,
+        scaling: Scaling = "standardise",
+        end_slope: Literal["min", "max"] = "min",
+        initial_link: _core.PiecewiseLink | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.target = target
+        self.objective = objective
+        self.slope_min = slope_min
+        self.slope_max = slope_max
+        self.kappa = kappa
+        self.step = step
+        self.alpha = alpha
+        self.max_norm = max_norm
+        self.scaling = scaling
+        self.end_slope = end_slope
+        self.initial_link = initial_link
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _run(self, task: _core.Task) -> _core.Fit:
+        return _core.fit_bregmantron(
+            task,
+            target=self.target,
+            objective=self.objective,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            step=_step(self.step),
+            slope_min=self.slope_min,
+            slope_max=self.slope_max,
+            kappa=self.kappa,
+            l2=self.alpha,
+            max_norm=self.max_norm,
+            scaling=self.scaling,
+            end_slope=self.end_slope,
+            initial_link=self.initial_link,
+        )
+
+
+class SlisotronClassifier(ProperClassifier):
+    """SLIsotron: a linear score, and the isotonic regression of the labels on it.
+
+    Parameters
+    ----------
+    isotonic : {"pav", "lipschitz"}, default="pav"
+        Plain isotonic regression, or isotonic regression with slopes at most 1.
+    step : "auto", "paper" or float, default="auto"
+        Length of the gradient step: a line search, 1, or a number.
+    alpha : float, default=0.0
+        Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features.
+    max_norm : float, default=None
+        Bound on the norm of these weights.
+    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
+        How features are scaled; part of the model.
+    max_iter : int, default=1000
+        At most this many iterations.
+    tol : float, default=1e-6
+        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_``.
+    link_ : IsotonicLink
+        The learned link; it takes ``linear_score(X)``.
+    loss_ : CanonicalLoss
+        The learned loss.
+    threshold_ : float
+        The score at which the probability is 1/2.
+    history_ : dict of str to ndarray
+        One entry an iteration.
+    n_iter_ : int
+        Iterations made.
+    termination_ : str
+        Why the run ended.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from properloss import SlisotronClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> SlisotronClassifier(max_iter=300, tol=0).fit(X, y).score(X, y) > 0.97
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DESCENT,
+        "isotonic": [StrOptions({"pav", "lipschitz"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        isotonic: Literal["pav", "lipschitz"] = "pav",
+        step: Literal["auto", "paper"] | float = "auto",
+        alpha: float = 0.0,
+        max_norm: float | None = None,
+        scaling: Scaling = "standardise",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.isotonic = isotonic
+        self.step = step
+        self.alpha = alpha
+        self.max_norm = max_norm
+        self.scaling = scaling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _run(self, task: _core.Task) -> _core.Fit:
+        return _core.fit_slisotron(
+            task,
+            isotonic=self.isotonic,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            step=_step(self.step),
+            l2=self.alpha,
+            max_norm=self.max_norm,
+            scaling=self.scaling,
+        )
+
+
+class GlmtronClassifier(ProperClassifier):
+    """GLMTron: gradient steps on the weights under a fixed inverse link.
+
+    Parameters
+    ----------
+    link : InverseLink or str, default="sigmoid"
+        The link, or the name of a built-in one (see :func:`properloss.links`).
+    fit_intercept : bool, default=True
+        Whether to learn an intercept.
+    step : "auto", "paper" or float, default="auto"
+        Length of the gradient step: a line search, 1, or a number.
+    alpha : float, default=0.0
+        Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features; the intercept is free.
+    max_norm : float, default=None
+        Bound on the norm of these weights.
+    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
+        How features are scaled; part of the model.
+    max_iter : int, default=1000
+        At most this many iterations.
+    tol : float, default=1e-6
+        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_``.
+    link_ : InverseLink
+        The link; it takes ``linear_score(X)``.
+    loss_ : CanonicalLoss or None
+        Its canonical loss, if it has one.
+    threshold_ : float
+        The score at which the probability is 1/2.
+    history_ : dict of str to ndarray
+        One entry an iteration.
+    n_iter_ : int
+        Iterations made.
+    termination_ : str
+        Why the run ended.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from properloss import GlmtronClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = GlmtronClassifier(link="probit", max_iter=300, tol=0).fit(X, y)
+    >>> clf.score(X, y) > 0.97
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DESCENT,
+        "link": [_LINK_NAMES, _core.InverseLink],
+        "fit_intercept": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        link: str | _core.InverseLink = "sigmoid",
+        fit_intercept: bool = True,
+        step: Literal["auto", "paper"] | float = "auto",
+        alpha: float = 0.0,
+        max_norm: float | None = None,
+        scaling: Scaling = "standardise",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.link = link
+        self.fit_intercept = fit_intercept
+        self.step = step
+        self.alpha = alpha
+        self.max_norm = max_norm
+        self.scaling = scaling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _run(self, task: _core.Task) -> _core.Fit:
+        return _core.fit_glmtron(
+            task,
+            link=self.link,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            step=_step(self.step),
+            l2=self.alpha,
+            max_norm=self.max_norm,
+            scaling=self.scaling,
+            fit_intercept=self.fit_intercept,
+        )
+
+
+class CanonicalLossClassifier(ProperClassifier):
+    """The linear classifier of a given proper loss: its minimum, with an L2 penalty.
+
+    The loss may be built in (``"sigmoid"`` is logistic regression) or learned on another task:
+    ``CanonicalLossClassifier(loss=other.loss_)`` transfers it.
+
+    Parameters
+    ----------
+    loss : CanonicalLoss, InverseLink or str, default="sigmoid"
+        The loss, or the link whose canonical loss it is, or that link's name.
+    C : float, default=1.0
+        Inverse strength of the penalty, as in LogisticRegression: ``|w|^2 / 2`` is added to
+        ``C`` times the sum of the losses. ``numpy.inf`` is no penalty.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept.
+    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
+        How features are scaled; part of the model. The penalty applies to the scaled features:
+        with ``"none"`` and the sigmoid this is LogisticRegression.
+    solver : {"auto", "newton-cholesky", "newton-cg"}, default="auto"
+        How Newton steps are found.
+    max_iter : int, default=200
+        At most this many Newton steps.
+    tol : float, default=1e-8
+        The norm of the gradient to reach.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_``.
+    link_ : InverseLink
+        The link of the loss; it takes ``linear_score(X)``.
+    loss_ : CanonicalLoss
+        The loss.
+    threshold_ : float
+        The score at which the probability is 1/2.
+    history_ : dict of str to ndarray
+        One entry a Newton step.
+    n_iter_ : int
+        Newton steps made.
+    termination_ : str
+        Why the run ended.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from properloss import CanonicalLossClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> ours = CanonicalLossClassifier(loss="sigmoid", scaling="none").fit(X, y)
+    >>> theirs = LogisticRegression(tol=1e-10, max_iter=1000).fit(X, y)
+    >>> bool(abs(ours.coef_ - theirs.coef_).max() < 1e-5)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_COMMON,
+        "loss": [_LINK_NAMES, _core.InverseLink, _core.CanonicalLoss],
+        "C": [Interval(Real, 0, None, closed="right")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", "newton-cholesky", "newton-cg"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str | _core.InverseLink | _core.CanonicalLoss = "sigmoid",
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        scaling: Scaling = "standardise",
+        solver: Literal["auto", "newton-cholesky", "newton-cg"] = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-8,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.scaling = scaling
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _run(self, task: _core.Task) -> _core.Fit:
+        link = self.loss.inverse_link if isinstance(self.loss, _core.CanonicalLoss) else self.loss
+        weights = task["weights"]
+        total = len(task["labels"]) if weights is None else float(weights.sum())
+        return _core.fit_canonical_loss(
+            task,
+            link=link,
+            l2=1.0 / (self.C * total),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            scaling=self.scaling,
+            fit_intercept=self.fit_intercept,
+            solver=self.solver,
+        )

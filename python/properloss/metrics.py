@@ -1,0 +1,227 @@
+"""How good scores and probabilities are: the same numbers the command line prints."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from properloss import _core
+from properloss.plotting._axes import binary_labels, finite_column, same_length
+
+__all__ = [
+    "CorpDecomposition",
+    "auc",
+    "brier",
+    "corp_decomposition",
+    "expected_calibration_error",
+    "log_loss",
+    "maximum_calibration_error",
+]
+
+_Columns = tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64] | None]
+
+
+class CorpDecomposition(NamedTuple):
+    """``brier = miscalibration - discrimination + uncertainty``."""
+
+    brier: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def auc(
+    y_true: ArrayLike,
+    score: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Area under the ROC curve; ties count one half.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels.
+    score : array-like of shape (n_samples,)
+        Scores, larger for positives.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights.
+    pos_label : label, default=None
+        The positive label; by default the larger.
+
+    Returns
+    -------
+    auc : float
+
+    Examples
+    --------
+    >>> from properloss.metrics import auc
+    >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    """
+    return _core.metric_auc(_columns(y_true, score, "score", sample_weight, pos_label))
+
+
+def log_loss(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Mean logarithmic loss in nats; an impossible event that happened costs a large number.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label
+        As :func:`auc`, with probabilities of the positive label in place of scores.
+
+    Returns
+    -------
+    log_loss : float
+
+    Examples
+    --------
+    >>> from properloss.metrics import log_loss
+    >>> round(log_loss([0, 1], [0.5, 0.5]), 6)
+    0.693147
+    """
+    return _core.metric_log_loss(_columns(y_true, y_prob, "y_prob", sample_weight, pos_label))
+
+
+def brier(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Mean squared error of the probabilities.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label
+        As :func:`log_loss`.
+
+    Returns
+    -------
+    brier : float
+
+    Examples
+    --------
+    >>> from properloss.metrics import brier
+    >>> brier([0, 1], [0.5, 0.5])
+    0.25
+    """
+    return corp_decomposition(
+        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label
+    ).brier
+
+
+def corp_decomposition(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CorpDecomposition:
+    """The Brier score and its parts by isotonic recalibration (no bins to choose).
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label
+        As :func:`log_loss`.
+
+    Returns
+    -------
+    parts : CorpDecomposition
+        ``brier``, ``miscalibration``, ``discrimination``, ``uncertainty``.
+
+    Examples
+    --------
+    >>> from properloss.metrics import corp_decomposition
+    >>> corp_decomposition([0, 1], [0.0, 1.0])
+    CorpDecomposition(brier=0.0, miscalibration=0.0, discrimination=0.25, uncertainty=0.25)
+    """
+    columns = _columns(y_true, y_prob, "y_prob", sample_weight, pos_label)
+    return CorpDecomposition(*_core.metric_corp(columns))
+
+
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    n_bins: int = 15,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+) -> float:
+    """Mean distance of predicted probability and share of positives over bins.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label
+        As :func:`log_loss`.
+    n_bins : int, default=15
+        Number of bins.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins of equal count or of equal width.
+
+    Returns
+    -------
+    ece : float
+
+    Examples
+    --------
+    >>> from properloss.metrics import expected_calibration_error
+    >>> round(expected_calibration_error([0, 1], [0.25, 0.75], n_bins=2), 6)
+    0.25
+    """
+    columns = _columns(y_true, y_prob, "y_prob", sample_weight, pos_label)
+    return _core.metric_calibration(columns, n_bins, strategy == "uniform")[0]
+
+
+def maximum_calibration_error(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    n_bins: int = 15,
+    strategy: Literal["quantile", "uniform"] = "quantile",
+) -> float:
+    """Largest distance of predicted probability and share of positives over bins.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label, n_bins, strategy
+        As :func:`expected_calibration_error`.
+
+    Returns
+    -------
+    mce : float
+
+    Examples
+    --------
+    >>> from properloss.metrics import maximum_calibration_error
+    >>> round(maximum_calibration_error([0, 1], [0.25, 0.5], n_bins=2), 6)
+    0.5
+    """
+    columns = _columns(y_true, y_prob, "y_prob", sample_weight, pos_label)
+    return _core.metric_calibration(columns, n_bins, strategy == "uniform")[1]
+
+
+def _columns(
+    y_true: ArrayLike, values: ArrayLike, name: str, sample_weight: Any, pos_label: Any
+) -> _Columns:
+    labels = binary_labels(y_true, pos_label).astype(np.uint8)
+    column = np.ascontiguousarray(finite_column(values, name))
+    same_length(y_true=labels, values=column)
+    if sample_weight is None:
+        return column, labels, None
+    weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))
+    same_length(y_true=labels, sample_weight=weights)
+    return column, labels, weights

@@ -1,0 +1,252 @@
+"""The inverse link: probability against score."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from properloss.plotting import _axes
+
+
+class LinkDisplay:
+    """An inverse link, and how often positives occur at each score.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
+
+    Parameters
+    ----------
+    z : ndarray
+        Scores at which the link is drawn.
+    u : ndarray
+        Its values.
+    bin_score, bin_rate, bin_count : ndarray, default=None
+        Mean score, share of positives and number of rows of equal-count bins.
+    name : str, default=None
+        The legend's entry.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    line_ : matplotlib Line2D
+        The link.
+    bins_ : matplotlib PathCollection or None
+        The observed shares.
+
+    Examples
+    --------
+    >>> from properloss import LinkDisplay, Sigmoid
+    >>> display = LinkDisplay.from_link(Sigmoid(), z_range=(-2, 2))
+    >>> float(display.u[0].round(3)), float(display.u[-1].round(3))
+    (0.119, 0.881)
+    """
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    bins_: Any
+
+    def __init__(
+        self,
+        z: NDArray[np.float64],
+        u: NDArray[np.float64],
+        *,
+        bin_score: NDArray[np.float64] | None = None,
+        bin_rate: NDArray[np.float64] | None = None,
+        bin_count: NDArray[np.int64] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.z = z
+        self.u = u
+        self.bin_score = bin_score
+        self.bin_rate = bin_rate
+        self.bin_count = bin_count
+        self.name = name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        name : str, default=None
+            The legend's entry.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the link.
+
+        Returns
+        -------
+        self : LinkDisplay
+            With ``ax_``, ``figure_``, ``line_``, ``bins_``.
+        """
+        ax = _axes.new_axes(self, ax)
+        style = {"color": _axes.BLUE, "label": name or self.name} | line_kw
+        (self.line_,) = ax.plot(self.z, self.u, **style)
+        self.bins_ = None
+        if self.bin_score is not None:
+            self.bins_ = ax.scatter(
+                self.bin_score, self.bin_rate, s=18, color=_axes.GREY, label="observed", zorder=3
+            )
+        ax.set(xlabel="score z", ylabel="probability u(z)", ylim=(-0.02, 1.02))
+        if style["label"] is not None or self.bins_ is not None:
+            ax.legend(loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_link(
+        cls,
+        link: Any,
+        *,
+        z_range: tuple[float, float] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """The curve of a link.
+
+        Parameters
+        ----------
+        link : InverseLink
+            The link.
+        z_range : (float, float), default=None
+            Scores to show; by default where the link is between 0.001 and 0.999.
+        name : str, default=None
+            The legend's entry; by default the link's name.
+
+        Returns
+        -------
+        display : LinkDisplay
+            Not drawn yet.
+        """
+        low, high = link_range(link) if z_range is None else z_range
+        z = curve_points(link, low, high)
+        return cls(z, link.inverse_link(z), name=link.name if name is None else name)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        n_bins: int = 20,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw the link of a fitted classifier, with observed shares if data are given.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier with a ``link_``.
+        X, y : data, default=None
+            Rows and labels for the observed shares.
+        n_bins : int, default=20
+            Number of equal-count bins.
+        name : str, default=None
+            The legend's entry; by default the class name.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the link.
+
+        Returns
+        -------
+        display : LinkDisplay
+            Drawn.
+        """
+        link = _axes.fitted(estimator, "link_")
+        name = type(estimator).__name__ if name is None else name
+        if X is None or y is None:
+            return cls.from_link(link, name=name).plot(ax, **line_kw)
+        scores = _axes.scores_of(estimator, X)
+        return cls.from_predictions(
+            y,
+            scores,
+            link=link,
+            pos_label=estimator.classes_[1],
+            n_bins=n_bins,
+            name=name,
+            ax=ax,
+            **line_kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        score: ArrayLike,
+        *,
+        link: Any,
+        pos_label: Any = None,
+        n_bins: int = 20,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw a link over the share of positives observed at each score.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        score : array-like of shape (n_samples,)
+            Scores.
+        link : InverseLink
+            The link to draw.
+        pos_label : label, default=None
+            The positive label; by default the larger.
+        n_bins : int, default=20
+            Number of equal-count bins.
+        name : str, default=None
+            The legend's entry; by default the link's name.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the link.
+
+        Returns
+        -------
+        display : LinkDisplay
+            Drawn.
+        """
+        y = _axes.binary_labels(y_true, pos_label)
+        z = _axes.finite_column(score, "score")
+        _axes.same_length(y_true=y, score=z)
+        low, high = float(z.min()), float(z.max())
+        if not low < high:
+            low, high = low - 1.0, high + 1.0
+        points = curve_points(link, low, high)
+        order = np.argsort(z, kind="stable")
+        parts = [part for part in np.array_split(order, min(n_bins, len(z))) if len(part)]
+        display = cls(
+            points,
+            link.inverse_link(points),
+            bin_score=np.array([z[part].mean() for part in parts]),
+            bin_rate=np.array([y[part].mean() for part in parts]),
+            bin_count=np.array([len(part) for part in parts]),
+            name=link.name if name is None else name,
+        )
+        return display.plot(ax, **line_kw)
+
+
+def link_range(link: Any) -> tuple[float, float]:
+    """Scores between which the link goes from about 0 to about 1."""
+    low, high = link.support
+    return (
+        float(link.link(0.001)) if low == -np.inf else low,
+        float(link.link(0.999)) if high == np.inf else high,
+    )
+
+
+def curve_points(link: Any, low: float, high: float, n: int = 400) -> NDArray[np.float64]:
+    """An even grid on ``[low, high]``, with the knots of a learned link."""
+    grid = np.linspace(low, high, n)
+    knots = getattr(link, "z", None)
+    if knots is None or len(knots) > 20 * n:
+        return grid
+    inside = knots[(knots > low) & (knots < high)]
+    return np.unique(np.concatenate([grid, inside]))

@@ -1,0 +1,219 @@
+"""The two sides of a loss: what a positive and a negative cost at each score."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from properloss.plotting import _axes
+from properloss.plotting._link import curve_points, link_range
+
+
+class LossDisplay:
+    """The loss of a positive and of a negative, against the score.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
+
+    Parameters
+    ----------
+    z : ndarray
+        Scores.
+    positive, negative : ndarray
+        ``loss(1, z)`` and ``loss(0, z)``.
+    scores : (ndarray, ndarray), default=None
+        Scores of positives and of negatives, drawn as marks at the foot.
+    mean_loss : float, default=None
+        Mean loss over these scores.
+    name : str, default=None
+        The title.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    lines_ : list of matplotlib Line2D
+        The losses of a positive and of a negative.
+
+    Examples
+    --------
+    >>> from properloss import CanonicalLoss, LossDisplay
+    >>> display = LossDisplay.from_loss(CanonicalLoss("sigmoid"), z_range=(-1, 1))
+    >>> float(display.positive[0].round(3)), float(display.negative[0].round(3))
+    (1.313, 0.313)
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(
+        self,
+        z: NDArray[np.float64],
+        positive: NDArray[np.float64],
+        negative: NDArray[np.float64],
+        *,
+        scores: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        mean_loss: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.z = z
+        self.positive = positive
+        self.negative = negative
+        self.scores = scores
+        self.mean_loss = mean_loss
+        self.name = name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        name : str, default=None
+            The title.
+        **line_kw : dict
+            Passed to ``ax.plot`` of both losses.
+
+        Returns
+        -------
+        self : LossDisplay
+            With ``ax_``, ``figure_``, ``lines_``.
+        """
+        ax = _axes.new_axes(self, ax)
+        self.lines_ = []
+        for values, color, label in (
+            (self.positive, _axes.BLUE, "a positive"),
+            (self.negative, _axes.RED, "a negative"),
+        ):
+            style = {"color": color, "label": label} | line_kw
+            self.lines_ += ax.plot(self.z, values, **style)
+        if self.scores is not None:
+            for z, color, foot in zip(
+                self.scores, (_axes.BLUE, _axes.RED), (0.0, 0.02), strict=True
+            ):
+                heights = np.full(len(z), foot)
+                ax.plot(
+                    z, heights, "|", color=color, alpha=0.4, transform=ax.get_xaxis_transform()
+                )
+        title = self.name if name is None else name
+        if self.mean_loss is not None:
+            title = f"{title}: mean loss {self.mean_loss:.4g}"
+        ax.set(xlabel="score z", ylabel="loss", title=title)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_loss(
+        cls, loss: Any, *, z_range: tuple[float, float] | None = None, name: str | None = None
+    ) -> Self:
+        """The curves of a loss.
+
+        Parameters
+        ----------
+        loss : CanonicalLoss
+            The loss.
+        z_range : (float, float), default=None
+            Scores to show; by default where its inverse link is between 0.001 and 0.999.
+        name : str, default=None
+            The title; by default the link's name.
+
+        Returns
+        -------
+        display : LossDisplay
+            Not drawn yet.
+        """
+        link = loss.inverse_link
+        low, high = link_range(link) if z_range is None else z_range
+        z = curve_points(link, low, high)
+        return cls(z, loss.loss(1, z), loss.loss(0, z), name=link.name if name is None else name)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw the loss of a fitted classifier, with the scores of data if they are given.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier with a ``loss_``.
+        X, y : data, default=None
+            Rows and labels whose scores are marked.
+        name : str, default=None
+            The title; by default the class name.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **line_kw : dict
+            Passed to ``ax.plot`` of both losses.
+
+        Returns
+        -------
+        display : LossDisplay
+            Drawn.
+        """
+        loss = _axes.fitted(estimator, "loss_")
+        name = type(estimator).__name__ if name is None else name
+        if X is None or y is None:
+            return cls.from_loss(loss, name=name).plot(ax, **line_kw)
+        scores = _axes.scores_of(estimator, X)
+        return cls.from_predictions(
+            y, scores, loss=loss, pos_label=estimator.classes_[1], name=name, ax=ax, **line_kw
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        score: ArrayLike,
+        *,
+        loss: Any,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw a loss over the range of some scores, which are marked at the foot.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        score : array-like of shape (n_samples,)
+            Scores.
+        loss : CanonicalLoss
+            The loss.
+        pos_label : label, default=None
+            The positive label; by default the larger.
+        name : str, default=None
+            The title; by default the link's name.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **line_kw : dict
+            Passed to ``ax.plot`` of both losses.
+
+        Returns
+        -------
+        display : LossDisplay
+            Drawn.
+        """
+        y = _axes.binary_labels(y_true, pos_label)
+        z = _axes.finite_column(score, "score")
+        _axes.same_length(y_true=y, score=z)
+        low, high = float(z.min()), float(z.max())
+        if not low < high:
+            low, high = low - 1.0, high + 1.0
+        display = cls.from_loss(loss, z_range=(low, high), name=name)
+        display.scores = (z[y == 1.0], z[y == 0.0])
+        display.mean_loss = float(np.mean(loss.loss(y, z)))
+        return display.plot(ax, **line_kw)

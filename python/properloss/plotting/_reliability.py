@@ -1,0 +1,332 @@
+"""CORP reliability diagrams: isotonic recalibration in place of bins."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from properloss.plotting import _axes
+
+
+class ReliabilityDisplay:
+    """Reliability diagram by isotonic regression, with a consistency band.
+
+    The curve is the isotonic regression of the labels on the predicted probabilities (CORP:
+    Dimitriadis, Gneiting and Jordan, PNAS 2021), so there are no bins to choose. The band shows
+    where the curve lies with the given probability if the predictions *are* calibrated; it comes
+    from labels redrawn with the predicted probabilities.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
+
+    Parameters
+    ----------
+    probability : ndarray
+        The distinct predicted probabilities, in order.
+    recalibrated : ndarray
+        The isotonic regression at each of them.
+    weight : ndarray
+        The number (or weight) of rows at each of them.
+    band : (ndarray, ndarray, ndarray), default=None
+        The consistency band: probabilities, its lower and its upper end there.
+    miscalibration, discrimination, uncertainty : float
+        The parts of the mean Brier score:
+        ``brier = miscalibration - discrimination + uncertainty``.
+    name : str, default=None
+        The legend's entry.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    line_ : matplotlib Line2D
+        The curve.
+    band_ : matplotlib PolyCollection or None
+        The band.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from properloss import ReliabilityDisplay
+    >>> p = np.array([0.1, 0.4, 0.4, 0.8])
+    >>> display = ReliabilityDisplay.compute([0, 0, 1, 1], p, n_resamples=0)
+    >>> display.recalibrated.tolist()
+    [0.0, 0.5, 1.0]
+    >>> brier = display.miscalibration - display.discrimination + display.uncertainty
+    >>> bool(np.isclose(brier, np.mean((np.array([0, 0, 1, 1]) - p) ** 2)))
+    True
+    """
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    band_: Any
+
+    def __init__(
+        self,
+        probability: NDArray[np.float64],
+        recalibrated: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        *,
+        band: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None = None,
+        miscalibration: float,
+        discrimination: float,
+        uncertainty: float,
+        name: str | None = None,
+    ) -> None:
+        self.probability = probability
+        self.recalibrated = recalibrated
+        self.weight = weight
+        self.band = band
+        self.miscalibration = miscalibration
+        self.discrimination = discrimination
+        self.uncertainty = uncertainty
+        self.name = name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        name : str, default=None
+            The legend's entry.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the curve.
+
+        Returns
+        -------
+        self : ReliabilityDisplay
+            With ``ax_``, ``figure_``, ``line_``, ``band_``.
+        """
+        ax = _axes.new_axes(self, ax)
+        ax.plot([0, 1], [0, 1], "--", color=_axes.GREY, linewidth=1)
+        self.band_ = None
+        if self.band is not None:
+            self.band_ = ax.fill_between(
+                *self.band, color=_axes.BLUE, alpha=0.15, linewidth=0
+            )
+        label = name or self.name
+        parts = f"MCB {self.miscalibration:.4f}  DSC {self.discrimination:.4f}"
+        label = parts if label is None else f"{label}: {parts}"
+        style = {"color": _axes.RED, "label": label} | line_kw
+        (self.line_,) = ax.plot(self.probability, self.recalibrated, **style)
+        ax.set(
+            xlabel="predicted probability",
+            ylabel="recalibrated probability",
+            xlim=(0, 1),
+            ylim=(0, 1),
+            aspect="equal",
+        )
+        ax.legend(loc="upper left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the reliability of any fitted classifier of two classes.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Anything fitted with ``predict_proba`` and ``classes_``.
+        X, y : data
+            Rows and labels that were not used to fit it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        name : str, default=None
+            The legend's entry; by default the class name.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **kwargs : dict
+            See :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Drawn.
+        """
+        name = type(estimator).__name__ if name is None else name
+        return cls.from_predictions(
+            y,
+            estimator.predict_proba(X)[:, 1],
+            sample_weight=sample_weight,
+            pos_label=estimator.classes_[1],
+            name=name,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        level: float = 0.9,
+        n_resamples: int = 200,
+        random_state: int | None = 0,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw the reliability of predicted probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_prob : array-like of shape (n_samples,)
+            Predicted probabilities of the positive label.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        pos_label : label, default=None
+            The positive label; by default the larger.
+        level : float, default=0.9
+            Probability of the band, at each point.
+        n_resamples : int, default=200
+            Redraws behind the band; 0 for no band.
+        random_state : int or None, default=0
+            Seed of the redraws.
+        name : str, default=None
+            The legend's entry.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the curve.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Drawn.
+        """
+        display = cls.compute(
+            y_true,
+            y_prob,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+        )
+        display.name = name
+        return display.plot(ax, **line_kw)
+
+    @classmethod
+    def compute(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        level: float = 0.9,
+        n_resamples: int = 200,
+        random_state: int | None = 0,
+    ) -> Self:
+        """What :meth:`from_predictions` draws, without drawing it (and without matplotlib).
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight, pos_label, level, n_resamples, random_state
+            See :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            Not drawn yet.
+        """
+        y = _axes.binary_labels(y_true, pos_label)
+        p = _axes.finite_column(y_prob, "y_prob")
+        _axes.same_length(y_true=y, y_prob=p)
+        outside = np.flatnonzero((p < 0.0) | (p > 1.0))
+        if outside.size:
+            raise ValueError(
+                f"y_prob[{outside[0]}] is {p[outside[0]]}; probabilities must be in [0, 1]"
+            )
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level is {level}; it must be between 0 and 1")
+        weight = np.ones(len(p))
+        if sample_weight is not None:
+            weight = _axes.finite_column(sample_weight, "sample_weight")
+            _axes.same_length(y_true=y, sample_weight=weight)
+        points, group = np.unique(p, return_inverse=True)
+        mass = np.bincount(group, weights=weight).astype(np.float64)
+        keep = mass > 0.0
+        rates = np.bincount(group, weights=weight * y)[keep] / mass[keep]
+        points, mass = points[keep], mass[keep]
+        curve = _isotonic(points, rates, mass)
+
+        share = mass / mass.sum()
+        base_rate = float(share @ rates)
+        scatter = float(share @ (rates * (1.0 - rates)))
+        brier = float(share @ (rates - points) ** 2) + scatter
+        recalibrated_brier = float(share @ (rates - curve) ** 2) + scatter
+        uncertainty = base_rate * (1.0 - base_rate)
+        band = None
+        if n_resamples > 0:
+            group_kept = np.cumsum(keep)[group] - 1
+            rows = keep[group]
+            band = _consistency_band(
+                points,
+                p[rows],
+                group_kept[rows],
+                weight[rows],
+                mass,
+                level,
+                n_resamples,
+                np.random.default_rng(random_state),
+            )
+        return cls(
+            points,
+            curve,
+            mass,
+            band=band,
+            miscalibration=brier - recalibrated_brier,
+            discrimination=uncertainty - recalibrated_brier,
+            uncertainty=uncertainty,
+        )
+
+
+def _isotonic(
+    points: NDArray[np.float64], rates: NDArray[np.float64], mass: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    from properloss._core import isotonic
+
+    return isotonic(points, rates, mass).values
+
+
+def _consistency_band(
+    points: NDArray[np.float64],
+    p: NDArray[np.float64],
+    group: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    mass: NDArray[np.float64],
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Pointwise quantiles of the curve when labels are drawn with the predicted probabilities."""
+    # More points than a plot can show would only cost memory.
+    shown = np.unique(np.linspace(0, len(points) - 1, min(len(points), 1000)).astype(np.intp))
+    curves = np.empty((n_resamples, len(shown)))
+    for curve in curves:
+        drawn = np.bincount(group, weights=weight * (rng.random(len(p)) < p), minlength=len(points))
+        curve[:] = _isotonic(points, drawn / mass, mass)[shown]
+    tail = 0.5 * (1.0 - level)
+    low, high = np.quantile(curves, [tail, 1.0 - tail], axis=0)
+    return points[shown], low, high

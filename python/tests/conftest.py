@@ -1,0 +1,54 @@
+"""Data and classifiers that several tests share."""
+
+from __future__ import annotations
+
+import os
+
+# scikit-learn's check of array API input runs only with this, set before scipy is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import properloss as pl
+
+#: Every classifier, with settings that end quickly.
+CLASSIFIERS = [
+    pl.BregmanTronClassifier(max_iter=200),
+    pl.BregmanTronClassifier(target="previous", max_iter=200),
+    pl.SlisotronClassifier(max_iter=200),
+    pl.GlmtronClassifier(max_iter=200),
+    pl.CanonicalLossClassifier(),
+]
+
+
+def name_of(classifier) -> str:
+    target = getattr(classifier, "target", "")
+    return type(classifier).__name__ + (f"[{target}]" if target else "")
+
+
+@pytest.fixture(params=CLASSIFIERS, ids=name_of)
+def classifier(request):
+    from sklearn.base import clone
+
+    return clone(request.param)
+
+
+@pytest.fixture(scope="session")
+def data():
+    """300 rows, 5 features, labels from a logistic truth."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(300, 5)) * [1.0, 2.0, 0.5, 3.0, 1.0] + [0.0, 1.0, -2.0, 0.0, 5.0]
+    p = 1 / (1 + np.exp(-(X @ [1.0, -0.5, 1.0, 0.3, 0.0] + 2.0)))
+    return X, (rng.random(300) < p).astype(int)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Short runs do not converge, and say so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
