@@ -46,7 +46,8 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
     Returns
     -------
     classifier : object
-        Ready to predict. Class names that are whole numbers or numbers become numbers again.
+        Ready to predict. Class names that are numbers become numbers again. A model of a table with
+        text columns takes their encoded columns, named ``column=category`` (0 or 1).
 
     Examples
     --------

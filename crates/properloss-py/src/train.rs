@@ -55,8 +55,11 @@ impl Fit {
     }
 }
 
-/// The quantities of an iteration, by their Python names.
-const QUANTITIES: [(&str, fn(&Iteration) -> f64); 10] = [
+/// A quantity of an iteration, with its Python name.
+type Quantity = (&'static str, fn(&Iteration) -> f64);
+
+/// The quantities of an iteration.
+const QUANTITIES: [Quantity; 10] = [
     ("iteration", |it| it.iteration as f64),
     ("loss", |it| it.loss),
     ("gap", |it| it.gap),

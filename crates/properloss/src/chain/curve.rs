@@ -6,6 +6,10 @@ use crate::link::{InverseLink, PiecewiseLink};
 /// Evaluates `g` for slowly changing `y`. One implementation for each kind of objective, so that
 /// the loops over the chain contain the evaluation itself.
 pub(super) trait Curve: Copy {
+    /// Largest `g'` that the quadratic model uses. A link that is infinite at 0 or 1 has points of
+    /// any curvature there, beside which the model would lose all others to rounding.
+    const MODEL_SLOPE_MAX: f64 = 1e14;
+
     /// `(g(y), g'(y))`.
     fn eval(&mut self, y: f64) -> (f64, f64);
 
@@ -95,6 +99,8 @@ pub(super) struct Smooth<'a> {
 const CURVATURE: (f64, f64) = (1e-30, 1e60);
 
 impl Curve for Smooth<'_> {
+    const MODEL_SLOPE_MAX: f64 = 1e8;
+
     fn eval(&mut self, y: f64) -> (f64, f64) {
         // A link with an infinite support is evaluated at the nearest inner value.
         let y = y.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0);

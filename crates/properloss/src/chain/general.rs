@@ -133,6 +133,7 @@ impl<C: Curve> Pass<'_, '_, C> {
                 curve.seek(v[i] + chain.ramp(i));
             }
             let (g, h) = curve.eval(v[i] + chain.ramp(i));
+            let h = h.min(C::MODEL_SLOPE_MAX);
             (chain.weight(i) * h, v[i] - (g - chain.target(i)) / h)
         };
         let gap = |k: usize| chain.gap(a + k);
@@ -214,11 +215,13 @@ impl<C: Curve> Pass<'_, '_, C> {
         low
     }
 
-    /// `v += α (trial - v)`; on a partial step a link stays active only if it is at both ends.
+    /// `v += α (trial - v)`; after a partial step, and at the links to the fixed neighbours, the
+    /// state is read off the values.
     fn take_step(&mut self, (a, b): (usize, usize), alpha: f64) {
         let last = self.v.len() - 1;
         let (v, links) = (&mut *self.v, &mut *self.links);
         let (t, tl) = (&self.trial.v, &self.trial.links);
+        let contact = self.chain.frame.contact();
         if alpha == 1.0 {
             v[a..=b].copy_from_slice(&t[a..=b]);
             links[a..b].copy_from_slice(&tl[a..b]);
@@ -227,25 +230,25 @@ impl<C: Curve> Pass<'_, '_, C> {
                 v[i] += alpha * (t[i] - v[i]);
             }
             for i in a..b {
-                if links[i] != tl[i] {
-                    links[i] = LinkState::Free;
-                }
+                links[i] = state_of(v[i + 1] - v[i], self.chain.gap(i), contact);
             }
         }
-        // The links to the fixed neighbours.
-        let contact = self.chain.frame.contact();
         for i in [a.checked_sub(1), (b < last).then_some(b)].into_iter().flatten() {
-            let (rise, gap) = (v[i + 1] - v[i], self.chain.gap(i));
-            links[i] = if gap <= contact {
-                LinkState::Tied
-            } else if rise <= contact {
-                LinkState::Lower
-            } else if rise >= gap - contact {
-                LinkState::Upper
-            } else {
-                LinkState::Free
-            };
+            links[i] = state_of(v[i + 1] - v[i], self.chain.gap(i), contact);
         }
+    }
+}
+
+/// A link is at a bound if it is within `contact` of it.
+fn state_of(rise: f64, gap: f64, contact: f64) -> LinkState {
+    if gap <= contact {
+        LinkState::Tied
+    } else if rise <= contact {
+        LinkState::Lower
+    } else if rise >= gap - contact {
+        LinkState::Upper
+    } else {
+        LinkState::Free
     }
 }
 

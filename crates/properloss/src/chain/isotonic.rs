@@ -1,13 +1,14 @@
 //! Two special cases with their own short algorithms.
 
-use super::problem::{ChainProblem, Objective, check_scores};
+use super::problem::{ChainProblem, MAX_MAGNITUDE, Objective, check_scores};
 use crate::error::{Error, Result};
 
 /// Isotonic regression: `min ½ Σ ω_i (y_i - t_i)²` with `y` nondecreasing, by pooling adjacent
 /// violators, O(m). The targets are in the order of their scores; equal scores are merged by the
 /// caller (see [`ScoreOrder`](super::ScoreOrder)).
 ///
-/// A block of weight 0 takes the value of the block before it (after it at the front).
+/// A point of weight 0 takes the value of the one before it (after it at the front; 0 if no point
+/// has weight).
 pub fn isotonic(targets: &[f64], weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let mut values = Vec::new();
     isotonic_into(targets, weights, &mut values)?;
@@ -26,7 +27,7 @@ pub fn isotonic_into(
     let mut blocks: Vec<Pool> = Vec::new();
     for (i, &t) in targets.iter().enumerate() {
         let w = weights.map_or(1.0, |w| w[i]);
-        let mut pool = Pool { mean: t, weight: w, count: 1 };
+        let mut pool = Pool { sum: w * t, weight: w, count: 1 };
         if w == 0.0 {
             // Joins the block before it without moving its mean.
             match blocks.last_mut() {
@@ -35,27 +36,30 @@ pub fn isotonic_into(
             }
             continue;
         }
-        while let Some(&before) = blocks.last() {
-            if before.weight > 0.0 && before.mean < pool.mean {
+        while let Some(before) = blocks.last() {
+            // mean(before) < mean(pool), without the divisions. A block of weight 0 is pooled.
+            if before.sum * pool.weight < pool.sum * before.weight {
                 break;
             }
-            let weight = before.weight + pool.weight;
-            // The mean moved by the lighter side's share: stays within the two means.
-            let mean = pool.mean + (before.mean - pool.mean) * (before.weight / weight);
-            pool = Pool { mean, weight, count: before.count + pool.count };
+            pool = Pool {
+                sum: before.sum + pool.sum,
+                weight: before.weight + pool.weight,
+                count: before.count + pool.count,
+            };
             blocks.pop();
         }
         blocks.push(pool);
     }
     for pool in &blocks {
-        values.resize(values.len() + pool.count as usize, pool.mean);
+        let mean = if pool.weight > 0.0 { pool.sum / pool.weight } else { 0.0 };
+        values.resize(values.len() + pool.count as usize, mean);
     }
     Ok(())
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Pool {
-    mean: f64,
+    sum: f64,
     weight: f64,
     count: u32,
 }
@@ -64,8 +68,9 @@ fn check(targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
     if targets.is_empty() {
         return Err(Error::TooShort { what: "targets", length: 0, minimum: 1 });
     }
-    if let Some(index) = targets.iter().position(|t| !t.is_finite()) {
-        return Err(Error::NotFinite { what: "targets", index, value: targets[index] });
+    if let Some(index) = targets.iter().position(|t| !(t.abs() <= MAX_MAGNITUDE)) {
+        let (value, expected) = (targets[index], "at most 1e100 in magnitude");
+        return Err(Error::ElementOutOfDomain { what: "targets", index, value, expected });
     }
     let Some(weights) = weights else { return Ok(()) };
     if weights.len() != targets.len() {
@@ -76,8 +81,8 @@ fn check(targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
             other_length: targets.len(),
         });
     }
-    if let Some(index) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
-        let (value, expected) = (weights[index], "0 or positive, and finite");
+    if let Some(index) = weights.iter().position(|w| !(0.0..=MAX_MAGNITUDE).contains(w)) {
+        let (value, expected) = (weights[index], "0 or positive, and at most 1e100");
         return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
     }
     Ok(())

@@ -14,12 +14,13 @@
 //!   `blocks` the exact shift of a block; `zero_weights` takes out points of weight 0.
 //! - `certificate`: multipliers, KKT residual, duality gap.
 //! - `isotonic`: pooling of adjacent violators, and the least feasible point.
-//! - `fit`: the link through the values; `order`: sorting and ties; `binned`: a grid of scores.
+//! - `fit`: the link through the values; `order`, `distribution_sort`: sorting and ties; `binned`: a grid of scores.
 
 mod binned;
 mod blocks;
 mod certificate;
 mod curve;
+mod distribution_sort;
 mod fit;
 mod general;
 mod isotonic;

@@ -1,5 +1,6 @@
 //! Scores in order, kept between iterations, with ties merged.
 
+use super::distribution_sort::sorted_rows;
 use super::problem::same_length;
 use crate::error::{Error, Result};
 
@@ -14,7 +15,6 @@ pub struct ScoreOrder {
     scores: Vec<f64>,
     /// First position of each group in `order`; empty while no two scores are equal.
     starts: Vec<u32>,
-    keyed: Vec<(f64, u32)>,
 }
 
 /// How [`ScoreOrder::update`] found the order.
@@ -90,16 +90,13 @@ impl ScoreOrder {
         Some(moves)
     }
 
+    /// Sorts all rows afresh.
     fn sort(&mut self, z: &[f64]) {
-        self.keyed.clear();
-        self.keyed.extend(z.iter().zip(0u32..).map(|(&z, row)| (z, row)));
-        self.keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let keyed = sorted_rows(z);
         self.order.clear();
-        self.order.extend(self.keyed.iter().map(|&(_, row)| row));
+        self.order.extend(keyed.iter().map(|&(_, row)| row));
         self.scores.clear();
-        self.scores.extend(self.keyed.iter().map(|&(z, _)| z));
-        // Sorting afresh is rare: do not hold 16 bytes a row for it.
-        self.keyed = Vec::new();
+        self.scores.extend(keyed.iter().map(|&(z, _)| z));
     }
 
     fn merge_ties(&mut self) {

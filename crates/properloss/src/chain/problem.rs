@@ -220,7 +220,7 @@ impl<'a> ChainProblem<'a> {
 }
 
 /// Largest weight and (quadratic) target accepted: their products and sums stay finite.
-const MAX_MAGNITUDE: f64 = 1e100;
+pub(super) const MAX_MAGNITUDE: f64 = 1e100;
 
 /// What the checks found out.
 pub(super) struct Validated {

@@ -58,11 +58,23 @@ impl<'a> Design<'a> {
         scaling: FittedScaling,
         intercept: bool,
     ) -> Result<Self> {
+        let design = Self::with_unchecked_values(matrix, scaling, intercept)?;
+        matrix.check_finite()?;
+        Ok(design)
+    }
+
+    /// The same without the pass over X that checks the values. A value that is not finite makes
+    /// the score of its row not finite (`0 · ∞` and `0 · NaN` are NaN), so whoever only wants scores
+    /// can look at those.
+    pub(crate) fn with_unchecked_values(
+        matrix: Matrix<'a>,
+        scaling: FittedScaling,
+        intercept: bool,
+    ) -> Result<Self> {
         if matrix.columns() == 0 {
             return Err(Error::TooShort { what: "columns", length: 0, minimum: 1 });
         }
         scaling.check(matrix.columns())?;
-        matrix.check_finite()?;
         Ok(Self::from_parts(matrix, scaling, intercept))
     }
 

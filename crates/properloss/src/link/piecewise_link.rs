@@ -1,5 +1,7 @@
 //! The learned link of Definition 2: piecewise affine from `(z_min, 0)` to `(z_max, 1)`.
 
+use std::sync::OnceLock;
+
 use super::{InverseLink, LinkSpec, is_probability};
 use crate::error::{Error, Result};
 use crate::piecewise::PiecewiseAffine;
@@ -9,20 +11,33 @@ use crate::special::Double;
 ///
 /// *Invariant*: the first ordinate is exactly 0 and the last exactly 1. `U` and `U*` are piecewise
 /// quadratic and are evaluated from their exact values at the knots: prefix sums of positive terms,
-/// in double-double, so that differences of them are exact too.
-#[derive(Debug, Clone, PartialEq)]
+/// in double-double, so that differences of them are exact too. The sums are taken when one of them
+/// is first asked for: a trainer makes a link an iteration and needs only its knots.
+#[derive(Debug, Clone)]
 pub struct PiecewiseLink {
     knots: PiecewiseAffine,
+    integrals: OnceLock<Integrals>,
+}
+
+/// The integrals of a link up to its knots, and from them on.
+#[derive(Debug, Clone)]
+struct Integrals {
     /// `CU_k = ∫_{z_min}^{z_k} u`.
     below: Vec<Double>,
     /// `∫_{z_k}^{z_max} (1 - u)`.
     above: Vec<f64>,
 }
 
+impl PartialEq for PiecewiseLink {
+    fn eq(&self, other: &Self) -> bool {
+        self.knots == other.knots
+    }
+}
+
 impl PiecewiseLink {
-    /// From the knots of a [`PiecewiseAffine`] that runs from 0 to 1; O(K).
+    /// From the knots of a [`PiecewiseAffine`] that runs from 0 to 1.
     pub fn new(knots: PiecewiseAffine) -> Result<Self> {
-        let (z, u) = (knots.x(), knots.y());
+        let u = knots.y();
         let last = u.len() - 1;
         if u[0] != 0.0 {
             return Err(Error::ElementOutOfDomain {
@@ -40,27 +55,7 @@ impl PiecewiseLink {
                 expected: "1, the value of an inverse link at z_max",
             });
         }
-        // CU_{k+1} = CU_k + (u_k + u_{k+1})/2 dz_k, and from the right for 1 - u. Each trapezoid below
-        // is exact as an unevaluated sum, and the errors of the additions are added up beside.
-        let mut below = vec![Double::default(); z.len()];
-        let mut sum = Double::default();
-        for k in 0..last {
-            let (mean, width) = (Double::sum(u[k], u[k + 1]), Double::sum(z[k + 1], -z[k]));
-            let trapezoid = Double::product(0.5 * mean.hi, width.hi);
-            let small = 0.5 * (mean.hi * width.lo + mean.lo * width.hi);
-            let next = Double::sum(sum.hi, trapezoid.hi);
-            sum = Double { hi: next.hi, lo: sum.lo + (next.lo + trapezoid.lo + small) };
-            below[k + 1] = sum;
-        }
-        let mut above = vec![0.0; z.len()];
-        let mut sum = Double::default();
-        for k in (0..last).rev() {
-            let mean = 0.5 * ((1.0 - u[k]) + (1.0 - u[k + 1]));
-            let next = Double::sum(sum.hi, mean * (z[k + 1] - z[k]));
-            sum = Double { hi: next.hi, lo: sum.lo + next.lo };
-            above[k] = sum.value();
-        }
-        Ok(Self { knots, below, above })
+        Ok(Self { knots, integrals: OnceLock::new() })
     }
 
     /// From scores and probabilities, both strictly increasing, the latter from 0 to 1.
@@ -83,9 +78,23 @@ impl PiecewiseLink {
         self.knots.eval_sorted_into(z, out)
     }
 
+    fn integrals(&self) -> &Integrals {
+        self.integrals.get_or_init(|| Integrals::of(&self.knots))
+    }
+
+    /// `CU_k = ∫_{z_min}^{z_k} u`.
+    fn below(&self, k: usize) -> Double {
+        self.integrals().below[k]
+    }
+
+    /// `∫_{z_k}^{z_max} (1 - u)`.
+    fn above(&self, k: usize) -> f64 {
+        self.integrals().above[k]
+    }
+
     /// `∫ u` between the knots `i < j`.
     fn integral_between(&self, i: usize, j: usize) -> Double {
-        self.below[j].minus(self.below[i])
+        self.below(j).minus(self.below(i))
     }
 
     /// `∫ u⁻¹` between the values at the knots `i < j`: by parts, `z_j u_j - z_i u_i - ∫ u`.
@@ -99,6 +108,35 @@ impl PiecewiseLink {
     /// `D_U(a, b)` for `a` and `b` in the support.
     fn divergence_inside(&self, a: f64, b: f64) -> f64 {
         self.knots.excess_area(a, b, |i, j| self.integral_between(i, j))
+    }
+}
+
+impl Integrals {
+    /// O(K).
+    fn of(knots: &PiecewiseAffine) -> Self {
+        let (z, u) = (knots.x(), knots.y());
+        let last = u.len() - 1;
+        // CU_{k+1} = CU_k + (u_k + u_{k+1})/2 dz_k, and from the right for 1 - u. Each trapezoid below
+        // is exact as an unevaluated sum, and the errors of the additions are added up beside.
+        let mut below = vec![Double::default(); z.len()];
+        let mut sum = Double::default();
+        for k in 0..last {
+            let (mean, width) = (Double::sum(u[k], u[k + 1]), Double::sum(z[k + 1], -z[k]));
+            let trapezoid = Double::product(0.5 * mean.hi, width.hi);
+            let small = 0.5 * (mean.hi * width.lo + mean.lo * width.hi);
+            let next = Double::sum(sum.hi, trapezoid.hi);
+            sum = Double { hi: next.hi, lo: sum.lo + (next.lo + trapezoid.lo + small) };
+            below[k + 1] = sum;
+        }
+        let mut above = vec![0.0; z.len()];
+        let mut sum = Double::default();
+        for k in (0..last).rev() {
+            let mean = 0.5 * ((1.0 - u[k]) + (1.0 - u[k + 1]));
+            let next = Double::sum(sum.hi, mean * (z[k + 1] - z[k]));
+            sum = Double { hi: next.hi, lo: sum.lo + next.lo };
+            above[k] = sum.value();
+        }
+        Self { below, above }
     }
 }
 
@@ -124,10 +162,10 @@ impl InverseLink for PiecewiseLink {
         } else if z <= x[0] {
             0.0
         } else if z >= x[last] {
-            self.below[last].value() + (z - x[last])
+            self.below(last).value() + (z - x[last])
         } else {
             let k = self.knots.piece_at(z);
-            self.below[k].value() + 0.5 * (z - x[k]) * (u[k] + self.u(z))
+            self.below(k).value() + 0.5 * (z - x[k]) * (u[k] + self.u(z))
         }
     }
 
@@ -139,7 +177,7 @@ impl InverseLink for PiecewiseLink {
         }
         let (z, u) = (self.knots.x(), self.knots.y());
         let k = u.partition_point(|&knot| knot <= p).clamp(1, u.len() - 1) - 1;
-        let at_knot = Double::product(z[k], u[k]).minus(self.below[k]);
+        let at_knot = Double::product(z[k], u[k]).minus(self.below(k));
         let mean = Double::sum(z[k], self.u_inverse(p)).scaled(0.5);
         at_knot.plus(Double::sum(p, -u[k]).times(mean)).value()
     }
@@ -183,11 +221,11 @@ impl InverseLink for PiecewiseLink {
         } else if z >= x[last] {
             0.0
         } else if z <= x[0] {
-            self.above[0] + (x[0] - z)
+            self.above(0) + (x[0] - z)
         } else {
             let k = self.knots.piece_at(z);
             let mean = 0.5 * ((1.0 - u[k + 1]) + self.one_minus_u(z));
-            self.above[k + 1] + (x[k + 1] - z) * mean
+            self.above(k + 1) + (x[k + 1] - z) * mean
         }
     }
 

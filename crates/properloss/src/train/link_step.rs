@@ -97,7 +97,15 @@ impl<'s, 'a> LinkStep<'s, 'a> {
     /// Step 2: order the examples by score and merge ties.
     pub fn order(&mut self, z: &[f64]) -> Result<()> {
         self.order.update(z)?;
+        if self.unit_weights() {
+            return Ok(());
+        }
         self.order.group_weights(self.sample.weights(), &mut self.weights)
+    }
+
+    /// Every group is one row of weight 1: the weights need not be written down.
+    fn unit_weights(&self) -> bool {
+        self.sample.weights().is_none() && !self.order.has_ties()
     }
 
     /// Steps 3 and 4.
@@ -134,9 +142,7 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         let labels = self.sample.labels();
         let z = self.order.scores();
         let (z_min, z_max) = self.link.support();
-        let mut previous = vec![0.0; z.len()];
-        self.link.u_sorted_into(z, &mut previous)?;
-
+        let unit_weights = self.unit_weights();
         let (y_hat, old, targets) = (&self.y_hat, &self.old_scores, &mut self.targets);
         let bregman = self.options.objective == LinkObjective::Bregman;
         match (self.options.target, bregman) {
@@ -157,7 +163,10 @@ impl<'s, 'a> LinkStep<'s, 'a> {
                 let inverse = |i: usize| if labels[i] == 1 { z_max } else { z_min };
                 self.order.group_means(row_weights, inverse, targets)?;
             }
-            (Target::Refit, false) => targets.clone_from(&previous),
+            (Target::Refit, false) => {
+                targets.resize(z.len(), 0.0);
+                self.link.u_sorted_into(z, targets)?;
+            }
             // u_t⁻¹(u_t(z)) = z, brought into the range of the link
             (Target::Refit, true) => {
                 targets.clear();
@@ -170,10 +179,15 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         } else {
             Objective::Quadratic { targets }
         };
-        let problem =
-            ChainProblem::new(z, objective).with_weights(&self.weights).with_slopes(n, cap);
+        let mut problem = ChainProblem::new(z, objective).with_slopes(n, cap);
+        if !unit_weights {
+            problem = problem.with_weights(&self.weights);
+        }
         let solution = self.workspace.solve(&problem)?;
-        let changes = solution.values.iter().zip(&previous).map(|(new, old)| (new - old).abs());
+        // The targets have served: their place takes u_t at the new scores.
+        targets.resize(z.len(), 0.0);
+        self.link.u_sorted_into(z, targets)?;
+        let changes = solution.values.iter().zip(&*targets).map(|(new, old)| (new - old).abs());
         Ok(changes.fold(0.0, f64::max))
     }
 

@@ -78,11 +78,15 @@ impl Model {
             });
         }
         let scaling = if self.unit_rows { FittedScaling::UnitRows } else { FittedScaling::None };
-        let design = Design::with_fitted(matrix, scaling, true)?;
+        let design = Design::with_unchecked_values(matrix, scaling, true)?;
         let mut w = self.coefficients.clone();
         w.push(self.intercept);
         let mut z = vec![0.0; matrix.rows()];
         design.scores(&w, &mut z);
+        // One pass over X in place of two: it is searched only if a score tells that it must be.
+        if z.iter().any(|z| !z.is_finite()) {
+            matrix.check_finite()?;
+        }
         Ok(z)
     }
 
