@@ -46,7 +46,7 @@ pub enum Command {
     /// Compare methods on one data set.
     Compare(Box<CompareArgs>),
     /// Turn the scores of any classifier into calibrated probabilities.
-    Calibrate(CalibrateArgs),
+    Calibrate(Box<CalibrateArgs>),
     /// Make synthetic examples whose true probabilities are known.
     Synth(SynthArgs),
     /// Learn classifiers and their losses on carried data and show what came out.
