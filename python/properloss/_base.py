@@ -296,7 +296,7 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 def _attributes(model: _core.Model) -> dict[str, Any]:
     """The fitted attributes that follow from a model."""
     link = model.link
-    threshold = float(link.link(0.5))
+    threshold = _threshold(link)
     return {
         "coef_": model.coefficients[np.newaxis, :],
         "intercept_": np.array([model.intercept - threshold]),
@@ -304,3 +304,12 @@ def _attributes(model: _core.Model) -> dict[str, Any]:
         "link_": link,
         "loss_": _core.CanonicalLoss(link) if link.has_canonical_loss else None,
     }
+
+
+def _threshold(link: _core.InverseLink) -> float:
+    """The largest score of probability at most 1/2: above it the second class is predicted."""
+    if isinstance(link, _core.IsotonicLink):
+        level = np.flatnonzero(link.u == 0.5)
+        if level.size:
+            return float(link.z[level[-1]])
+    return link.link(0.5)

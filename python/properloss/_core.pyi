@@ -2,10 +2,44 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, TypedDict, overload
+from typing import Any, Self, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "CanonicalLoss",
+    "Cauchy",
+    "ChainSolution",
+    "ClippedLine",
+    "Cloglog",
+    "Fit",
+    "InverseLink",
+    "IsotonicLink",
+    "Loglog",
+    "Matsushita",
+    "Model",
+    "NotFiniteError",
+    "PiecewiseLink",
+    "Probit",
+    "RelativeLink",
+    "Sigmoid",
+    "__version__",
+    "fit_bregmantron",
+    "fit_canonical_loss",
+    "fit_glmtron",
+    "fit_slisotron",
+    "isotonic",
+    "link",
+    "links",
+    "metric_auc",
+    "metric_calibration",
+    "metric_corp",
+    "metric_log_loss",
+    "read_model",
+    "solve_chain",
+    "write_text",
+]
 
 __version__: str
 
@@ -47,24 +81,27 @@ class InverseLink:
     @overload
     def conjugate(self, p: ArrayLike) -> _Floats: ...
 
+@final
 class PiecewiseLink(InverseLink):
-    def __init__(self, z: ArrayLike, u: ArrayLike) -> None: ...
+    def __new__(cls, z: ArrayLike, u: ArrayLike) -> Self: ...
     @property
     def z(self) -> _Floats: ...
     @property
     def u(self) -> _Floats: ...
     def __len__(self) -> int: ...
 
+@final
 class IsotonicLink(InverseLink):
-    def __init__(self, z: ArrayLike, u: ArrayLike) -> None: ...
+    def __new__(cls, z: ArrayLike, u: ArrayLike) -> Self: ...
     @property
     def z(self) -> _Floats: ...
     @property
     def u(self) -> _Floats: ...
     def __len__(self) -> int: ...
 
+@final
 class RelativeLink(InverseLink):
-    def __init__(self, base: InverseLink | str, p: ArrayLike, v: ArrayLike) -> None: ...
+    def __new__(cls, base: InverseLink | str, p: ArrayLike, v: ArrayLike) -> Self: ...
     @property
     def base(self) -> InverseLink: ...
     @property
@@ -72,32 +109,40 @@ class RelativeLink(InverseLink):
     @property
     def v(self) -> _Floats: ...
 
+@final
 class Sigmoid(InverseLink):
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
 
+@final
 class ClippedLine(InverseLink):
-    def __init__(self, a: float = 0.5, b: float = 0.5) -> None: ...
+    def __new__(cls, a: float = ..., b: float = ...) -> Self: ...
 
+@final
 class Matsushita(InverseLink):
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
 
+@final
 class Probit(InverseLink):
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
 
+@final
 class Cloglog(InverseLink):
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
 
+@final
 class Loglog(InverseLink):
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
 
+@final
 class Cauchy(InverseLink):
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Self: ...
 
 def link(name: str, *params: float) -> InverseLink: ...
 def links() -> dict[str, str]: ...
 
+@final
 class CanonicalLoss:
-    def __init__(self, inverse_link: InverseLink | str) -> None: ...
+    def __new__(cls, inverse_link: InverseLink | str) -> Self: ...
     @property
     def inverse_link(self) -> InverseLink: ...
     @overload
@@ -132,6 +177,7 @@ class CanonicalLoss:
     @staticmethod
     def from_json(json: str) -> CanonicalLoss: ...
 
+@final
 class ChainSolution:
     @property
     def values(self) -> _Floats: ...
@@ -153,13 +199,14 @@ def solve_chain(
     slope_min: float = 0.0,
     slope_max: float = ...,
     link: InverseLink | str | None = None,
-    first: tuple[float, float] = (0.0, 1.0),
+    first: tuple[float, float] = ...,
     top: float = 1.0,
 ) -> ChainSolution: ...
 def isotonic(
     z: ArrayLike, target: ArrayLike, weights: ArrayLike | None = None
 ) -> ChainSolution: ...
 
+@final
 class Model:
     @property
     def coefficients(self) -> _Floats: ...
@@ -175,16 +222,17 @@ class Model:
         self,
         *,
         feature_names: list[str] | None = None,
-        classes: tuple[str, str] = ("0", "1"),
-        method: str = "",
+        classes: tuple[str, str] = ...,
+        method: str = ...,
         options: str = "{}",
         rows: int = 0,
-        termination: str = "",
+        termination: str = ...,
         course: list[tuple[int, float, float]] = ...,
     ) -> str: ...
     @staticmethod
     def from_json(json: str) -> Model: ...
 
+@type_check_only
 class ModelFile(TypedDict):
     model: Model
     feature_names: list[str]
@@ -199,6 +247,7 @@ class ModelFile(TypedDict):
 def read_model(path: str | os.PathLike[str]) -> ModelFile: ...
 def write_text(path: str | os.PathLike[str], text: str) -> None: ...
 
+@final
 class Fit:
     @property
     def model(self) -> Model: ...
@@ -209,6 +258,7 @@ class Fit:
     @property
     def seconds(self) -> float: ...
 
+@type_check_only
 class Task(TypedDict):
     rows: _Rows
     labels: NDArray[np.uint8]

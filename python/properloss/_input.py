@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from properloss._core import NotFiniteError
@@ -61,6 +61,7 @@ def prediction_input(estimator: Any, X: Any) -> Rows:
 
 def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
     """The two classes in order, and 0 or 1 for each row."""
+    check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary":
         raise ValueError(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# scikit-learn's check of array API input runs only with this, set before scipy is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
 import warnings
 
 import numpy as np

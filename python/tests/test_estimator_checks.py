@@ -1,23 +1,47 @@
-"""scikit-learn's own checks, on every classifier. No check is skipped or expected to fail."""
+"""scikit-learn's own checks, on every classifier. With 1.9 none is skipped or expected to fail."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from conftest import CLASSIFIERS
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import _enforce_estimator_tags_y, parametrize_with_checks
 
 import properloss as pl
 
 
+
+
+def known_mistakes(estimator):
+    """Checks that are wrong in the scikit-learn installed.
+
+    1.6 makes the labels of its weight check binary by comparing them with the *first* label, before
+    and after shuffling: the two fits it compares see different labels. Later versions compare with
+    the least one.
+    """
+    if _enforce_estimator_tags_y(estimator, np.array([1, 0])).tolist() == [1, 0]:
+        return {}
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": "the check gives its two fits other labels"
+        for kind in ("dense", "sparse")
+    }
+
+
 @parametrize_with_checks(
     [
-        *CLASSIFIERS,
+        pl.BregmanTronClassifier(),
+        pl.SlisotronClassifier(),
+        pl.GlmtronClassifier(),
+        pl.CanonicalLossClassifier(),
+        pl.BregmanTronClassifier(target="previous"),
+        pl.BregmanTronClassifier(target="approx"),
         pl.BregmanTronClassifier(target="refit", max_iter=50),
         pl.BregmanTronClassifier(objective="bregman", scaling="none", max_iter=50),
         pl.SlisotronClassifier(isotonic="lipschitz", max_iter=50),
-        pl.GlmtronClassifier(link="cauchy", scaling="max-norm", max_iter=50),
+        pl.GlmtronClassifier(link="cauchy", scaling="max-norm"),
         pl.CanonicalLossClassifier(loss="cloglog"),
-    ]
+    ],
+    expected_failed_checks=known_mistakes,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -58,7 +58,7 @@ def test_pickle_holds_the_json_model(data):
 
 
 @pytest.mark.parametrize(
-    "labels", [[0, 1], ["no", "yes"], [False, True], [-1.5, 2.0], [np.int8(3), np.int8(4)]], ids=str
+    "labels", [[0, 1], ["no", "yes"], [False, True], [-1.0, 2.0], [np.int8(3), np.int8(4)]], ids=str
 )
 def test_save_and_load(classifier, data, tmp_path, labels):
     X, y = data

@@ -50,7 +50,8 @@ def test_formula(link, expected):
 def test_battery(link):
     u = link.inverse_link(Z)
     assert np.all(np.diff(u) >= 0) and u.min() >= 0 and u.max() <= 1
-    inside = (u > 0) & (u < 1) & (np.gradient(u) > 0)
+    # Nearer to 0 and 1 the rounding of u itself moves its score.
+    inside = (u > 1e-4) & (u < 1 - 1e-4) & (np.gradient(u) > 0)
     if not isinstance(link, pl.IsotonicLink):
         np.testing.assert_allclose(link.link(u[inside]), Z[inside], rtol=1e-10, atol=1e-10)
     # U' = u, by quadrature between neighbours.

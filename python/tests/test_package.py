@@ -64,7 +64,9 @@ def documented():
             yield name, value
 
 
-@pytest.mark.parametrize(("name", "value"), documented(), ids=lambda v: v if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("name", "value"), list(documented()), ids=lambda v: v if isinstance(v, str) else ""
+)
 def test_examples_in_docstrings(name, value):
     pytest.importorskip("matplotlib")
     docs = [(name, inspect.getdoc(value))]

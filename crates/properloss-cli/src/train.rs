@@ -33,7 +33,8 @@ enum Kind {
     Certified(Certified),
     Slisotron(Slisotron),
     Glmtron(Glmtron),
-    Canonical(CanonicalLossTrainer),
+    /// With the penalty, if one was given.
+    Canonical(CanonicalLossTrainer, Option<f64>),
 }
 
 /// What a trainer hands back.
@@ -44,6 +45,8 @@ pub struct Trained {
     pub scaling: FittedScaling,
     /// One for each iteration of the certified trainer.
     pub certificates: Vec<Certificate>,
+    /// The options, for the model file.
+    pub options: BTreeMap<String, Value>,
 }
 
 impl Trained {
@@ -53,7 +56,7 @@ impl Trained {
         const HISTORY: usize = 200;
         let fitted = Fitted {
             method: trainer.method.name().to_owned(),
-            options: trainer.options(),
+            options: self.options.clone(),
             data: dataset.description.clone(),
             termination: self.fit.termination.name().to_owned(),
             iterations: self.fit.iterations() as u64,
@@ -95,16 +98,14 @@ impl Trainer {
         let mut trainer = CanonicalLossTrainer::new(link);
         set(&mut trainer.max_iter, args.max_iter);
         set(&mut trainer.tol, args.tol);
-        set(&mut trainer.l2, args.l2);
         set(&mut trainer.scaling, args.scaling.map(|s| s.core()));
         trainer.fit_intercept = !args.no_intercept;
         let options = [
-            ("l2", json!(trainer.l2)),
             ("fit_intercept", json!(trainer.fit_intercept)),
             ("link", json!(trainer.link.spec().name())),
         ];
-        let (scaling, max_iter, tol) = (trainer.scaling, trainer.max_iter, trainer.tol);
-        Self::with(method, Kind::Canonical(trainer), (scaling, max_iter, tol), options)
+        let common = (trainer.scaling, trainer.max_iter, trainer.tol);
+        Self::with(method, Kind::Canonical(trainer, args.l2), common, options)
     }
 
     fn with<const N: usize>(
@@ -134,26 +135,28 @@ impl Trainer {
         self.max_iter
     }
 
-    /// The options, for the model file.
-    pub fn options(&self) -> BTreeMap<String, Value> {
-        self.options.clone()
-    }
-
     /// Trains.
     pub fn run(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Trained> {
         let mut certificates = Vec::new();
+        let mut options = self.options.clone();
         let fit = match &self.kind {
             Kind::BregmanTron(trainer) => trainer.fit(sample, observer)?,
             Kind::Slisotron(trainer) => trainer.fit(sample, observer)?,
             Kind::Glmtron(trainer) => trainer.fit(sample, observer)?,
-            Kind::Canonical(trainer) => trainer.fit(sample, observer)?,
+            Kind::Canonical(trainer, l2) => {
+                // One over the rows, as is usual: without a penalty, data that a line separates
+                // have no minimum.
+                let l2 = l2.unwrap_or(1.0 / sample.total_weight());
+                options.insert("l2".into(), json!(l2));
+                CanonicalLossTrainer { l2, ..trainer.clone() }.fit(sample, observer)?
+            }
             Kind::Certified(trainer) => {
                 let certified = trainer.fit(sample, observer)?;
                 certificates = certified.certificates;
                 certified.fit
             }
         };
-        Ok(Trained { fit, scaling: self.scaling.fit(sample), certificates })
+        Ok(Trained { fit, scaling: self.scaling.fit(sample), certificates, options })
     }
 }
 

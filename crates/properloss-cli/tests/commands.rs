@@ -141,7 +141,7 @@ fn inspect_of_a_learned_loss() {
     assert_eq!(half["loss_0"], 0.4375);
     assert_eq!(half["weight"], 4.0);
     let svg = sandbox.read("loss.svg");
-    assert!(svg.contains("Learned losses") && !svg.contains("NaN") && !svg.contains("inf"));
+    assert!(svg.contains("Losses") && !svg.contains("NaN") && !svg.contains("inf"));
 }
 
 #[test]

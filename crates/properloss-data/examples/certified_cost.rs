@@ -34,12 +34,11 @@ fn main() -> Result<()> {
         let (mut plain, mut certified) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..5 {
             let trainer = BregmanTron {
-                target: Target::Labels,
                 step: Step::Auto,
                 max_iter: ITERATIONS,
                 tol: 0.0,
                 scaling: Scaling::UnitRows,
-                ..BregmanTron::default()
+                ..BregmanTron::new(Target::Labels)
             };
             let start = Instant::now();
             let fit = trainer.fit(&sample, &mut Silent)?;

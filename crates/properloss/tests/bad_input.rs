@@ -14,8 +14,10 @@ use proptest::prelude::*;
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 
-/// What is wrong with the knots, and where: `(x, y, column, index, value)`.
-fn bad_knots() -> Vec<(Vec<f64>, Vec<f64>, &'static str, usize, f64)> {
+/// Knots, and what is wrong with them: column, index and value.
+type BadKnots = (Vec<f64>, Vec<f64>, &'static str, usize, f64);
+
+fn bad_knots() -> Vec<BadKnots> {
     vec![
         (vec![0.0, NAN, 2.0], vec![0.0, 0.5, 1.0], "x", 1, NAN),
         (vec![0.0, 1.0, INF], vec![0.0, 0.5, 1.0], "x", 2, INF),

@@ -5,11 +5,19 @@ mod chain_support;
 use chain_support::{Rng, is_fuzz};
 use properloss::chain::{ChainProblem, ChainSolution, Objective, solve};
 
-/// Alternating labels at scores 1e-12 apart: the root sweeps over nearly all knots at every step.
+/// Alternating labels at scores 1e-12 apart, with weights that grow so that every swing of the
+/// root is a little wider than the one before: each step walks over nearly all knots so far.
+fn near_ties(m: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let scores = (0..m).map(|i| 1e-12 * i as f64).collect();
+    let weights = (0..m).map(|i| (10.0 * (i as f64 / m as f64).powi(2)).exp()).collect();
+    let targets = (0..m).map(|i| (i % 2) as f64).collect();
+    (scores, weights, targets)
+}
+
 fn adversarial(m: usize) -> ChainSolution {
-    let scores: Vec<f64> = (0..m).map(|i| 1e-12 * i as f64).collect();
-    let targets: Vec<f64> = (0..m).map(|i| (i % 2) as f64).collect();
+    let (scores, weights, targets) = near_ties(m);
     let problem = ChainProblem::new(&scores, Objective::Quadratic { targets: &targets })
+        .with_weights(&weights)
         .with_slopes(0.01, 1.0);
     solve(&problem).unwrap()
 }
@@ -32,38 +40,40 @@ fn adversarial_near_ties_stay_below_m_log_m() {
     }
 }
 
-/// The two stores give the same solution: the alternating problem small enough for the stacks,
-/// and embedded in one that the tree solves.
+/// The tree and the stacks give the same solution: an adversarial head that needs the tree, then
+/// ordinary points, against the same with the head merged into one point (the stacks suffice).
 #[test]
 fn tree_and_stacks_agree() {
     let (m, extra) = (20_000, 400);
     let mut rng = Rng(5);
-    let mut scores: Vec<f64> = (0..m).map(|i| 1e-12 * i as f64).collect();
-    let mut targets: Vec<f64> = (0..m).map(|i| 0.2 + 0.1 * (i % 2) as f64).collect();
-    let start = scores[m - 1];
-    let mut z = start;
+    let (mut scores, mut weights, mut targets) = near_ties(m);
+    let total: f64 = weights.iter().sum();
+    let mean = weights.iter().zip(&targets).map(|(w, t)| w * t).sum::<f64>() / total;
+    let (mut few_scores, mut few_weights, mut few_targets) = (vec![0.0], vec![total], vec![mean]);
+    let mut z = scores[m - 1];
     for _ in 0..extra {
-        z += rng.unit() * 0.1;
-        scores.push(z);
-        targets.push(rng.unit());
+        z += rng.unit() * 0.01;
+        let t = rng.unit();
+        for (list, value) in [(&mut scores, z), (&mut weights, total / 400.0), (&mut targets, t)] {
+            list.push(value);
+        }
+        for (list, value) in
+            [(&mut few_scores, z), (&mut few_weights, total / 400.0), (&mut few_targets, t)]
+        {
+            list.push(value);
+        }
     }
-    let objective = Objective::Quadratic { targets: &targets };
-    let whole = solve(&ChainProblem::new(&scores, objective).with_slopes(0.001, 0.3)).unwrap();
-    assert!(whole.used_tree);
-    assert!(whole.kkt_residual <= 1e-12 && whole.duality_gap <= 1e-9);
-    // The near-ties are one point but for 2e-8: replace them by their mean.
-    let merged_scores: Vec<f64> = [&[0.0], &scores[m..]].concat();
-    let merged_targets: Vec<f64> = [&[0.25], &targets[m..]].concat();
-    let mut weights = vec![1.0; extra + 1];
-    weights[0] = m as f64;
-    let objective = Objective::Quadratic { targets: &merged_targets };
-    let problem =
-        ChainProblem::new(&merged_scores, objective).with_weights(&weights).with_slopes(0.001, 0.3);
-    let merged = solve(&problem).unwrap();
-    assert!(!merged.used_tree);
+    let run = |scores: &[f64], weights: &[f64], targets: &[f64]| {
+        let problem = ChainProblem::new(scores, Objective::Quadratic { targets });
+        solve(&problem.with_weights(weights).with_slopes(0.001, 0.3)).unwrap()
+    };
+    let whole = run(&scores, &weights, &targets);
+    let merged = run(&few_scores, &few_weights, &few_targets);
+    assert!(whole.used_tree && !merged.used_tree);
+    assert!(whole.kkt_residual <= 1e-12 && whole.duality_gap <= 1e-9 * total);
     for i in 0..extra {
         let (a, b) = (whole.values[m + i], merged.values[1 + i]);
-        // The head of the chain spans 2e-8 of score, so 6e-9 of value.
+        // The head spans 2e-8 of score, so 6e-9 of value.
         assert!((a - b).abs() <= 2e-8, "{i}: {a} {b}");
     }
 }

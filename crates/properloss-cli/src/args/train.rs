@@ -139,7 +139,8 @@ pub struct TrainArgs {
     /// A bound on the norm of the weights.
     #[arg(long, value_name = "X")]
     pub max_norm: Option<f64>,
-    /// The penalty l2/2 |w|^2 on the weights of the scaled features [default: 0].
+    /// The penalty l2/2 |w|^2 on the weights of the scaled features [default: 0; logistic,
+    /// canonical: 1/rows].
     #[arg(long, value_name = "X")]
     pub l2: Option<f64>,
     /// How features are scaled [default: standardise].

@@ -179,7 +179,7 @@ fn summary_json(
     let violated = trained.certificates.iter().filter(|c| c.violated()).count();
     let mut value = json!({
         "method": trainer.method().name(),
-        "options": trainer.options(),
+        "options": trained.options,
         "termination": fit.termination.name(),
         "iterations": fit.iterations(),
         "loss": fit.loss(),

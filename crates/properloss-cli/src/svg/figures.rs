@@ -27,7 +27,12 @@ pub fn link_and_losses(
         x: Axis::linear("score z", low, high),
         y: Axis::linear("probability u(z)", 0.0, 1.0),
         curves,
-        legend: Corner::TopLeft,
+        // Where the curve is not: above it before it rises, below it after.
+        legend: if link.u_inverse(0.5) > 0.5 * (low + high) {
+            Corner::TopLeft
+        } else {
+            Corner::BottomRight
+        },
     }];
     if let Some(loss) = loss {
         panels.push(losses(loss));
@@ -55,7 +60,7 @@ fn losses(loss: &CanonicalLoss) -> Panel {
         .fold(0.0, f64::max);
     let [log_zero, log_one] = log;
     Panel {
-        title: "Learned losses".into(),
+        title: "Losses".into(),
         x: Axis::linear("forecast probability p", 0.0, 1.0),
         y: Axis::linear("loss", 0.0, 1.05 * top),
         curves: vec![

@@ -74,6 +74,8 @@ pub enum Corner {
     Top,
     /// Below on the left.
     BottomLeft,
+    /// Below on the right.
+    BottomRight,
 }
 
 /// One plot.
@@ -204,6 +206,7 @@ impl Panel {
             Corner::TopRight => (AREA.0 - width - 10.0, 10.0),
             Corner::Top => ((AREA.0 - width) / 2.0, 10.0),
             Corner::BottomLeft => (10.0, AREA.1 - height - 10.0),
+            Corner::BottomRight => (AREA.0 - width - 10.0, AREA.1 - height - 10.0),
         };
         let _ = writeln!(
             out,

@@ -148,7 +148,7 @@ impl Units {
 
 /// `2^-e` with `largest = f 2^e`, `f` in `[1/2, 1)`; 1 for zero or a subnormal.
 fn power_of_two_inverse(largest: f64) -> f64 {
-    if !(largest >= f64::MIN_POSITIVE && largest < f64::INFINITY) {
+    if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&largest) {
         return 1.0;
     }
     let exponent = ((largest.to_bits() >> 52) & 0x7ff) as i32 - 1022;

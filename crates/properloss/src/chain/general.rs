@@ -3,7 +3,8 @@
 //! A pass replaces `G` by its second-order model at the current point: weights `ω g'(y)`, targets
 //! `y - (g(y) - c)/g'(y)`. The core returns the exact minimiser of the model and with it a partition
 //! into blocks; each block is then shifted to *its* exact optimum. Blocks that are not optimal
-//! are solved again with their neighbours while the rest stays fixed, until none is left.
+//! are solved again while the rest stays fixed, until none is left. A block that has to join its
+//! neighbour comes to touch it, and the two are one block in the next round.
 
 use super::blocks::{Chain, balance_blocks, block_end, block_is_optimal, block_start};
 use super::curve::Curve;
@@ -13,8 +14,10 @@ use super::solution::LinkState;
 
 /// Rounds after which the solver stops and lets the certificate speak.
 const MAX_ROUNDS: usize = 120;
-/// Every so many rounds of windows a pass over the whole chain.
-const FULL_EVERY: usize = 12;
+/// Rounds after which a window takes in the neighbours of its block, and every so many rounds
+/// after that a pass over the whole chain: not needed so far, but they break any cycle of windows.
+const NEIGHBOURS_AFTER: usize = 12;
+const FULL_EVERY: usize = 24;
 /// Overshooting steps accepted on trust; later every step must be a descent by its slope.
 const TRUSTED: usize = 30;
 
@@ -61,7 +64,8 @@ pub(super) fn minimise(
         }
         next.clear();
         for &window in &windows {
-            find_violations(chain, curve, v, links, window, &mut next);
+            let widen = round >= NEIGHBOURS_AFTER;
+            find_violations(chain, curve, v, links, window, widen, &mut next);
         }
         std::mem::swap(&mut windows, &mut next);
         if windows.is_empty() {
@@ -76,14 +80,15 @@ pub(super) fn minimise(
     work
 }
 
-/// Appends windows around the blocks of `range` that are not optimal: the block and one neighbour
-/// on each side; windows that touch become one.
+/// Appends the blocks of `range` that are not optimal, with one neighbour on each side if `widen`;
+/// windows that touch become one.
 fn find_violations(
     chain: &Chain,
     mut curve: impl Curve,
     v: &[f64],
     links: &[LinkState],
     range: (usize, usize),
+    widen: bool,
     windows: &mut Vec<(usize, usize)>,
 ) {
     let last = v.len() - 1;
@@ -92,8 +97,8 @@ fn find_violations(
     while start <= range.1 {
         let end = block_end(links, start);
         if !block_is_optimal(chain, &mut curve, v, links, (start, end)) {
-            let a = if start == 0 { 0 } else { block_start(links, start - 1) };
-            let b = if end == last { last } else { block_end(links, end + 1) };
+            let a = if widen && start > 0 { block_start(links, start - 1) } else { start };
+            let b = if widen && end < last { block_end(links, end + 1) } else { end };
             match windows.last_mut() {
                 Some(before) if before.1 + 1 >= a => {
                     before.0 = before.0.min(a);

@@ -30,7 +30,7 @@ pub(super) struct Probe {
 }
 
 /// The knots on the two sides of the root. One control flow (`quadratic.rs`) runs on two stores:
-/// a gap buffer with blocks (`stacks.rs`, fast) and a balanced tree (`tree.rs`, O(log m) a step).
+/// a list of blocks (`rope.rs`, fast) and a balanced tree (`tree.rs`, O(log m) a step).
 pub(super) trait KnotStore {
     /// Empties both sides.
     fn reset(&mut self);

@@ -8,7 +8,7 @@
 //! [`solve`] takes a [`ChainProblem`] to a [`ChainSolution`] with its certificate. The map:
 //!
 //! - `problem`: the problem, its checks, its box; `solution`: the answer; `workspace`: [`solve`].
-//! - `quadratic`: the dynamic programme on knots (`knots`), kept in `stacks` or, when near-ties
+//! - `quadratic`: the dynamic programme on knots (`knots`), kept in a `rope` or, when near-ties
 //!   make those slow, in a `tree`: O(m log m) always.
 //! - `general`: Newton passes on the quadratic core for a Bregman objective; `curve` is `g = u⁻¹`,
 //!   `blocks` the exact shift of a block; `zero_weights` takes out points of weight 0.
@@ -27,8 +27,8 @@ mod knots;
 mod order;
 mod problem;
 mod quadratic;
+mod rope;
 mod solution;
-mod stacks;
 mod tree;
 mod workspace;
 mod zero_weights;

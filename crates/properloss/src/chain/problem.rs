@@ -143,7 +143,7 @@ impl<'a> ChainProblem<'a> {
             same_length("weights", weights.len(), m)?;
             total = 0.0;
             for (index, &value) in weights.iter().enumerate() {
-                if !(value >= 0.0 && value <= MAX_MAGNITUDE) {
+                if !(0.0..=MAX_MAGNITUDE).contains(&value) {
                     let expected = "0 or positive, and at most 1e100";
                     return Err(Error::ElementOutOfDomain {
                         what: "weights",

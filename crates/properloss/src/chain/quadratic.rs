@@ -19,8 +19,8 @@
 
 use super::knots::{Head, Knot, KnotStore, Probe};
 use super::problem::Frame;
+use super::rope::Rope;
 use super::solution::LinkState;
-use super::stacks::Stacks;
 use super::tree::Tree;
 
 /// Positions relative to `lo`, rounded to multiples of a power of two.
@@ -55,7 +55,7 @@ fn exponent_above(x: f64) -> i32 {
 /// The two stores, kept between solves.
 #[derive(Debug, Default)]
 pub(super) struct Stores {
-    stacks: Stacks,
+    rope: Rope,
     tree: Tree,
 }
 
@@ -97,8 +97,8 @@ pub(super) fn solve_core(
     };
     let gap = |i: usize| grid.round(gap(i));
     let mut work = CoreWork::default();
-    let mut end = core.forward(&mut stores.stacks, &mut point, &gap, v);
-    work.moves += stores.stacks.moves();
+    let mut end = core.forward(&mut stores.rope, &mut point, &gap, v);
+    work.moves += stores.rope.moves();
     if end.is_none() {
         work.on_tree = true;
         end = core.forward(&mut stores.tree, &mut point, &gap, v);

@@ -40,18 +40,24 @@ impl PiecewiseLink {
                 expected: "1, the value of an inverse link at z_max",
             });
         }
-        // CU_{k+1} = CU_k + (u_k + u_{k+1})/2 dz_k, and from the right for 1 - u.
+        // CU_{k+1} = CU_k + (u_k + u_{k+1})/2 dz_k, and from the right for 1 - u. Each trapezoid below
+        // is exact as an unevaluated sum, and the errors of the additions are added up beside.
         let mut below = vec![Double::default(); z.len()];
+        let mut sum = Double::default();
         for k in 0..last {
-            let mean = Double::sum(u[k], u[k + 1]).scaled(0.5);
-            let trapezoid = mean.times(Double::sum(z[k + 1], -z[k]));
-            below[k + 1] = below[k].plus(trapezoid);
+            let (mean, width) = (Double::sum(u[k], u[k + 1]), Double::sum(z[k + 1], -z[k]));
+            let trapezoid = Double::product(0.5 * mean.hi, width.hi);
+            let small = 0.5 * (mean.hi * width.lo + mean.lo * width.hi);
+            let next = Double::sum(sum.hi, trapezoid.hi);
+            sum = Double { hi: next.hi, lo: sum.lo + (next.lo + trapezoid.lo + small) };
+            below[k + 1] = sum;
         }
         let mut above = vec![0.0; z.len()];
         let mut sum = Double::default();
         for k in (0..last).rev() {
             let mean = 0.5 * ((1.0 - u[k]) + (1.0 - u[k + 1]));
-            sum = sum.plus(Double { hi: mean * (z[k + 1] - z[k]), lo: 0.0 });
+            let next = Double::sum(sum.hi, mean * (z[k + 1] - z[k]));
+            sum = Double { hi: next.hi, lo: sum.lo + next.lo };
             above[k] = sum.value();
         }
         Ok(Self { knots, below, above })

@@ -15,9 +15,26 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 }
 
 /// `a b = product + error`, exactly (unless it underflows).
+///
+/// By splitting both factors into halves of 26 bits: without a hardware instruction, which a portable
+/// build does not presume, a fused multiply-add is a slow call.
 pub(crate) fn two_product(a: f64, b: f64) -> (f64, f64) {
+    const BIG: f64 = 1e290;
     let product = a * b;
-    (product, a.mul_add(b, -product))
+    if a.abs() > BIG || b.abs() > BIG {
+        return (product, a.mul_add(b, -product));
+    }
+    let (a_high, a_low) = split(a);
+    let (b_high, b_low) = split(b);
+    let error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+    (product, error)
+}
+
+/// `a = high + low`, each of at most 26 bits (Veltkamp), for `|a| < 1e300`.
+fn split(a: f64) -> (f64, f64) {
+    let scaled = 134_217_729.0 * a; // 2^27 + 1
+    let high = scaled - (scaled - a);
+    (high, a - high)
 }
 
 /// An unevaluated sum `hi + lo` with about 106 significant bits.

@@ -134,9 +134,10 @@ impl<'s, 'a> State<'s, 'a> {
         self.order.scores()
     }
 
-    /// Estimate (from below) of `λ_max(E[x xᵀ])`, for the first step.
+    /// Estimate (from below) of `λ_max(E[x xᵀ])`, for the first step: a rough one will do, since too
+    /// long a step is halved, and each round costs two passes over the data.
     pub fn curvature(&self) -> f64 {
-        let estimate = self.design.spectral_norm(self.sample.weights(), 1e-2, 20).estimate;
+        let estimate = self.design.spectral_norm(self.sample.weights(), 0.1, 4).estimate;
         if estimate > 0.0 { estimate } else { self.max_norm * self.max_norm }
     }
 

@@ -1,0 +1,390 @@
+//! Knots in an unrolled list of small blocks with a cursor at the root: the fast store.
+//!
+//! The root lies in the *current* block, a gap buffer whose gap is at the root. Blocks left of it are
+//! on one stack, blocks right of it on another, with the sums that let a walk cross a whole block in
+//! O(1) without touching its knots. The right side is stored as `x - D`, `D` the sum of the shifts,
+//! so that a shift of the whole side costs nothing.
+
+use super::knots::{Head, Knot, KnotStore, Landing, Probe};
+
+/// Knots in a block at most; after a split it is half full.
+const B: usize = 16;
+/// Knots tested at once inside a block.
+const GROUP: usize = 4;
+
+/// Blocks crossed a step beyond which the tree takes over. Noisy labels need 6 at m = 1e6 and
+/// about 13 at 1e7.
+const BUDGET: u64 = 30;
+
+/// Knots `..left` and `right..` in increasing order, at `offset + x`, with their sums.
+///
+/// A block on a stack has all its knots in one of the two parts, in the one in which the walk that
+/// left it behind put them; the current block has those left of the root in the first.
+#[derive(Debug, Clone)]
+struct Block {
+    left: usize,
+    right: usize,
+    offset: f64,
+    first: f64,
+    last: f64,
+    /// `Σ ds`, `Σ dj`.
+    slope: f64,
+    jump: f64,
+    /// `Σ ds (x - first)` and `Σ ds (x - last)`.
+    bend_first: f64,
+    bend_last: f64,
+    knots: [Knot; B],
+}
+
+const EMPTY_BLOCK: Block = Block {
+    left: 0,
+    right: B,
+    offset: 0.0,
+    first: 0.0,
+    last: 0.0,
+    slope: 0.0,
+    jump: 0.0,
+    bend_first: 0.0,
+    bend_last: 0.0,
+    knots: [Knot { x: 0.0, ds: 0.0, dj: 0.0 }; B],
+};
+
+impl Block {
+    /// Computes the sums of a block with all knots in one part and the offset 0.
+    fn seal(&mut self) {
+        let knots =
+            if self.left > 0 { &self.knots[..self.left] } else { &self.knots[self.right..] };
+        let (Some(first), Some(last)) = (knots.first(), knots.last()) else { return };
+        let (first, last) = (first.x, last.x);
+        let (mut slope, mut jump, mut bend) = (0.0, 0.0, 0.0);
+        for k in knots {
+            slope += k.ds;
+            jump += k.dj;
+            bend += k.ds * (k.x - first);
+        }
+        (self.first, self.last, self.slope, self.jump) = (first, last, slope, jump);
+        (self.bend_first, self.bend_last) = (bend, bend - slope * (last - first));
+    }
+
+    /// Becomes the current block: all knots into the part ahead of the walk, with their offset.
+    fn enter<const RIGHT: bool>(&mut self) {
+        if RIGHT && self.left > 0 {
+            self.knots.copy_within(..self.left, B - self.left);
+            (self.left, self.right) = (0, B - self.left);
+        } else if !RIGHT && self.right < B {
+            self.knots.copy_within(self.right.., 0);
+            (self.left, self.right) = (B - self.right, B);
+        }
+        if self.offset != 0.0 {
+            let offset = self.offset;
+            let knots =
+                if RIGHT { &mut self.knots[self.right..] } else { &mut self.knots[..self.left] };
+            knots.iter_mut().for_each(|k| k.x += offset);
+            self.offset = 0.0;
+        }
+    }
+
+    /// The probe beyond the block. A walk to the right has its values negated.
+    #[inline]
+    fn cross<const RIGHT: bool>(&self, at: Probe) -> Probe {
+        let sign = sign::<RIGHT>();
+        let (end, bend) =
+            if RIGHT { (self.last, self.bend_last) } else { (self.first, self.bend_first) };
+        let x = self.offset + end;
+        let value = at.value - at.slope * (sign * (at.x - x)) + (bend - self.jump);
+        Probe { x, value, slope: at.slope - sign * self.slope }
+    }
+}
+
+#[inline]
+fn sign<const RIGHT: bool>() -> f64 {
+    if RIGHT { -1.0 } else { 1.0 }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Rope {
+    pool: Vec<Block>,
+    /// The current block; its offset is 0 and its sums are stale.
+    current: usize,
+    /// Blocks of the left and the right side, the nearest last.
+    sides: [Vec<u32>; 2],
+    free: Vec<u32>,
+    /// `D`: the sum of the shifts since the last rebase.
+    shift: f64,
+    knots_moved: u64,
+    blocks_moved: u64,
+}
+
+/// How far a walk through the current block came.
+enum Scan {
+    Landed(Landing),
+    Passed(Probe),
+}
+
+impl Rope {
+    fn new_block(&mut self) -> usize {
+        if let Some(id) = self.free.pop() {
+            let block = &mut self.pool[id as usize];
+            (block.left, block.right, block.offset) = (0, B, 0.0);
+            return id as usize;
+        }
+        self.pool.push(EMPTY_BLOCK);
+        self.pool.len() - 1
+    }
+
+    /// The current block is full: its outer half on the larger side becomes a block of its own.
+    #[cold]
+    fn split(&mut self) {
+        const HALF: usize = B / 2;
+        let id = self.new_block();
+        let current = &mut self.pool[self.current];
+        let left = current.left;
+        if left >= HALF {
+            let mut knots = [EMPTY_BLOCK.knots[0]; HALF];
+            knots.copy_from_slice(&current.knots[..HALF]);
+            current.knots.copy_within(HALF..left, 0);
+            current.left = left - HALF;
+            let block = &mut self.pool[id];
+            block.knots[..HALF].copy_from_slice(&knots);
+            block.left = HALF;
+            block.seal();
+            self.sides[0].push(id as u32);
+        } else {
+            let mut knots = [EMPTY_BLOCK.knots[0]; HALF];
+            knots.copy_from_slice(&current.knots[HALF..]);
+            let right = current.right;
+            current.knots.copy_within(right..HALF, right + HALF);
+            current.right = right + HALF;
+            let block = &mut self.pool[id];
+            block.knots[HALF..].copy_from_slice(&knots);
+            block.right = HALF;
+            block.seal();
+            self.sides[1].push(id as u32);
+        }
+    }
+
+    /// Walks through the part of the current block that lies ahead.
+    #[inline]
+    fn scan<const RIGHT: bool>(&mut self, mut at: Probe, bound: f64) -> Scan {
+        let sign = sign::<RIGHT>();
+        let by = if RIGHT { self.shift } else { -self.shift };
+        let Block { knots, left, right, .. } = &mut self.pool[self.current];
+        let ahead = if RIGHT { B - *right } else { *left };
+        // Knots passed so far; the nearest is number 0.
+        let mut passed = 0;
+        let beyond = |x: f64| if RIGHT { x >= bound } else { x <= bound };
+        // f' is monotone: its value beyond the last knot of a group decides over the group.
+        while passed + GROUP <= ahead {
+            let start = if RIGHT { *right + passed } else { *left - passed - GROUP };
+            let Some([a, b, c, d]) = knots[start..].first_chunk::<GROUP>() else { break };
+            let x = if RIGHT { d.x } else { a.x };
+            if beyond(x) {
+                break;
+            }
+            let (low, high) =
+                (a.ds * (a.x - x) + b.ds * (b.x - x), c.ds * (c.x - x) + d.ds * (d.x - x));
+            let jump = (a.dj + b.dj) + (c.dj + d.dj);
+            let value = at.value - at.slope * (sign * (at.x - x)) + ((low + high) - jump);
+            if value <= 0.0 {
+                break;
+            }
+            at = Probe { x, value, slope: at.slope - sign * ((a.ds + b.ds) + (c.ds + d.ds)) };
+            passed += GROUP;
+        }
+        let mut consumed = 0;
+        let result = loop {
+            if passed == ahead {
+                break Scan::Passed(at);
+            }
+            let Some(knot) = knots.get(if RIGHT { *right + passed } else { *left - passed - 1 })
+            else {
+                break Scan::Passed(at);
+            };
+            if beyond(knot.x) {
+                break Scan::Landed(at_bound::<RIGHT>(at, bound));
+            }
+            let before = at.value - at.slope * (sign * (at.x - knot.x));
+            if before <= 0.0 {
+                break Scan::Landed(inside::<RIGHT>(at, knot.x));
+            }
+            let after = before - knot.dj;
+            let slope = at.slope - sign * knot.ds;
+            if after <= 0.0 {
+                // The knot becomes the head.
+                consumed = 1;
+                let (f_near, s_near) = (before, at.slope);
+                let landing = Landing { x: knot.x, f_far: after, s_far: slope, f_near, s_near };
+                break Scan::Landed(landing);
+            }
+            at = Probe { x: knot.x, value: after, slope };
+            passed += 1;
+        };
+        // The knots passed cross the gap.
+        if RIGHT {
+            for i in 0..passed {
+                let knot = knots[*right + i];
+                knots[*left + i] = Knot { x: knot.x + by, ..knot };
+            }
+            *left += passed;
+            *right += passed + consumed;
+        } else {
+            for i in 1..=passed {
+                let knot = knots[*left - i];
+                knots[*right - i] = Knot { x: knot.x + by, ..knot };
+            }
+            *left -= passed + consumed;
+            *right -= passed;
+        }
+        self.knots_moved += passed as u64;
+        result
+    }
+
+    fn walk<const RIGHT: bool>(&mut self, mut at: Probe, bound: f64) -> Landing {
+        let (ahead, behind) = (usize::from(RIGHT), usize::from(!RIGHT));
+        loop {
+            match self.scan::<RIGHT>(at, bound) {
+                Scan::Landed(landing) => return landing,
+                Scan::Passed(end) => at = end,
+            }
+            if self.sides[ahead].is_empty() {
+                return at_bound::<RIGHT>(at, bound);
+            }
+            // Leave the current block behind: it lies wholly on the other side now.
+            let current = &mut self.pool[self.current];
+            if current.left > 0 || current.right < B {
+                current.seal();
+                self.sides[behind].push(self.current as u32);
+            } else {
+                self.free.push(self.current as u32);
+            }
+            let by = if RIGHT { self.shift } else { -self.shift };
+            loop {
+                let Some(id) = self.sides[ahead].pop() else {
+                    self.current = self.new_block();
+                    break;
+                };
+                let block = &mut self.pool[id as usize];
+                let end = block.cross::<RIGHT>(at);
+                let inside = if RIGHT { end.x < bound } else { end.x > bound };
+                if end.value <= 0.0 || !inside {
+                    block.enter::<RIGHT>();
+                    self.current = id as usize;
+                    break;
+                }
+                block.offset += by;
+                self.sides[behind].push(id);
+                self.blocks_moved += 1;
+                at = end;
+            }
+        }
+    }
+
+    /// Sets `D` to 0 and drops the blocks at or beyond `wall`.
+    fn rebase(&mut self, wall: f64) {
+        let shift = self.shift;
+        let Self { sides, pool, free, .. } = self;
+        let right = &mut sides[1];
+        let beyond = |id: &u32| {
+            let block = &pool[*id as usize];
+            block.offset + block.first + shift >= wall
+        };
+        let dropped = right.iter().take_while(|id| beyond(id)).count();
+        free.extend(right.drain(..dropped));
+        for &id in right.iter() {
+            pool[id as usize].offset += shift;
+        }
+        let current = &mut pool[self.current];
+        current.knots[current.right..].iter_mut().for_each(|k| k.x += shift);
+        self.shift = 0.0;
+    }
+}
+
+/// A root between `at` and the knot at `end`.
+#[inline]
+fn inside<const RIGHT: bool>(at: Probe, end: f64) -> Landing {
+    if RIGHT {
+        let x = (at.x + at.value / at.slope).min(end).max(at.x.min(end));
+        Landing { x, f_far: 0.0, s_far: at.slope, f_near: 0.0, s_near: at.slope }
+    } else {
+        Landing::inside(at, end)
+    }
+}
+
+/// The end of the domain, or a root before it.
+#[inline]
+fn at_bound<const RIGHT: bool>(at: Probe, bound: f64) -> Landing {
+    let distance = sign::<RIGHT>() * (at.x - bound);
+    let value = at.value - at.slope * distance.max(0.0);
+    if value <= 0.0 {
+        return inside::<RIGHT>(at, bound);
+    }
+    let f_far = f64::NEG_INFINITY;
+    Landing { x: bound, f_far, s_far: 0.0, f_near: value, s_near: at.slope }
+}
+
+impl KnotStore for Rope {
+    fn reset(&mut self) {
+        self.sides.iter_mut().for_each(Vec::clear);
+        self.pool.clear();
+        self.free.clear();
+        self.current = self.new_block();
+        (self.shift, self.knots_moved, self.blocks_moved) = (0.0, 0, 0);
+    }
+
+    #[inline]
+    fn push_left(&mut self, knot: Knot) {
+        if self.pool[self.current].left == self.pool[self.current].right {
+            self.split();
+        }
+        let block = &mut self.pool[self.current];
+        block.knots[block.left] = knot;
+        block.left += 1;
+    }
+
+    #[inline]
+    fn push_right(&mut self, knot: Knot) {
+        if self.pool[self.current].left == self.pool[self.current].right {
+            self.split();
+        }
+        let block = &mut self.pool[self.current];
+        block.right -= 1;
+        block.knots[block.right] = Knot { x: knot.x - self.shift, ..knot };
+    }
+
+    #[inline]
+    fn shift_right(&mut self, d: f64, wall: f64, span: f64) {
+        self.shift += d;
+        if self.shift > span {
+            self.rebase(wall);
+        }
+    }
+
+    fn clear_right(&mut self) {
+        self.pool[self.current].right = B;
+        let [_, right] = &mut self.sides;
+        self.free.append(right);
+        self.shift = 0.0;
+    }
+
+    #[inline]
+    fn walk_left(&mut self, from: Probe, bound: f64) -> Head {
+        self.walk::<false>(from, bound).left_head()
+    }
+
+    #[inline]
+    fn walk_right(&mut self, from: Probe, bound: f64) -> Head {
+        let shift = self.shift;
+        let from = Probe { x: from.x - shift, value: -from.value, slope: from.slope };
+        let landing = self.walk::<true>(from, bound - shift);
+        landing.right_head(landing.x + shift, bound)
+    }
+
+    fn moves(&self) -> u64 {
+        self.knots_moved + self.blocks_moved
+    }
+
+    fn over_budget(&self, steps: usize) -> bool {
+        self.blocks_moved > BUDGET * (steps as u64 + 1024)
+    }
+}
