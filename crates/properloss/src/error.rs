@@ -194,4 +194,32 @@ pub enum Error {
         /// The smallest `slope_max` with a feasible point.
         smallest_slope_max: f64,
     },
+    /// A class has too few rows (of positive weight) to hold some of them out.
+    #[error(
+        "class {label} has {rows} row(s); cross-validation needs at least {minimum} of each class"
+    )]
+    ClassTooSmall {
+        /// The class.
+        label: u8,
+        /// Its rows.
+        rows: usize,
+        /// The least number accepted.
+        minimum: usize,
+    },
+    /// A fold holds no row.
+    #[error("fold {fold} has no row; number the folds 0, 1, ... without gaps")]
+    EmptyFold {
+        /// The fold.
+        fold: usize,
+    },
+    /// Without this fold a class has no row left.
+    #[error(
+        "all rows of class {label} are in fold {fold}; spread every class over two folds or more"
+    )]
+    ClassInOneFold {
+        /// The class.
+        label: u8,
+        /// The fold that holds it.
+        fold: usize,
+    },
 }

@@ -12,6 +12,7 @@ pub mod loss;
 pub mod metrics;
 pub mod optimize;
 pub mod piecewise;
+pub mod proper;
 pub mod sample;
 pub(crate) mod special;
 pub mod train;

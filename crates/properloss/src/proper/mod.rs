@@ -1,0 +1,251 @@
+//! The default estimator: logistic regression whose strength and link are weighed by
+//! cross-validation.
+//!
+//! ```text
+//! PATH   w, z = the L2 path of logistic regression, averaged by held-out likelihood   (path.rs)
+//! LINK   u = v o sigma, slopes of v in [1/tau, tau], averaged over tau                (link.rs)
+//! REFIT  w again under u, blended in as far as held-out likelihood asks for           (refit.rs)
+//! ```
+//!
+//! Slopes are bounded *relative to the sigmoid*, so at every score the log-loss is at most that of
+//! the sigmoid plus `log tau`, no probability is 0 or 1, and the order of the scores is kept:
+//! `tau = 1` is logistic regression, `tau = infinity` isotonic calibration, and the weights between
+//! them come from the data.
+//!
+//! All fold models are fitted together, one pass over the rows a step (`passes.rs`), by L-BFGS in
+//! the metric of a reference Hessian (`descent.rs`, `metric.rs`): Newton's method for few columns,
+//! L-BFGS for many, the same loop.
+
+mod calibrator;
+mod curve;
+mod descent;
+mod folds;
+mod link;
+mod metric;
+mod passes;
+mod path;
+mod refit;
+
+pub use calibrator::{Calibration, Calibrator, ScoreKind};
+pub use folds::Folds;
+pub use link::RatioPoint;
+pub use path::PathPoint;
+pub use refit::Refit;
+
+use std::sync::Arc;
+
+use crate::design::{Design, FittedScaling, Scaling};
+use crate::error::{Error, Result};
+use crate::link::{InverseLink, RelativeLink, Sigmoid};
+use crate::sample::{Matrix, Sample};
+use crate::train::Model;
+use folds::Assignment;
+use link::{Link, Scored};
+use passes::Passes;
+
+/// Options of the default estimator; the defaults need no thought.
+///
+/// ```
+/// use properloss::proper::ProperLoss;
+/// use properloss::sample::{Matrix, Sample};
+///
+/// let x: Vec<f64> = (0..40).map(|i| f64::from(i % 20)).collect();
+/// let y: Vec<u8> = (0..40).map(|i| u8::from(i % 20 > 9 || i == 3)).collect();
+/// let sample = Sample::new(Matrix::dense_f64(&x, 40, 1)?, &y, None)?;
+/// let fit = ProperLoss::default().fit(&sample)?;
+/// let p = fit.probabilities(&Matrix::dense_f64(&[2.0, 17.0], 2, 1)?)?;
+/// assert!(p[0] < 0.5 && 0.5 < p[1]);
+/// # Ok::<(), properloss::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProperLoss {
+    /// Who is held out with whom.
+    pub folds: Folds,
+    /// The loss of the second fit of the weights.
+    pub refit: Refit,
+    /// Factors on the weights of the classes `[0, 1]`.
+    pub class_weight: [f64; 2],
+    /// `log10(C d)` of the path's strengths, increasing.
+    pub grid: Vec<f64>,
+    /// The slope ratios `tau >= 1` that are weighed, increasing; the first is 1, the sigmoid itself.
+    pub slope_ratios: Vec<f64>,
+}
+
+impl Default for ProperLoss {
+    fn default() -> Self {
+        Self {
+            folds: Folds::default(),
+            refit: Refit::default(),
+            class_weight: [1.0, 1.0],
+            grid: path::default_grid(),
+            slope_ratios: link::default_ratios(),
+        }
+    }
+}
+
+/// A fitted classifier `x -> u(w.x + b)` and what cross-validation weighed.
+#[derive(Debug, Clone)]
+pub struct ProperFit {
+    /// The classifier on the features as they were given.
+    pub model: Model,
+    /// `u = v o sigma`, the link of the model.
+    pub link: Arc<RelativeLink>,
+    /// The standardisation the weights were fitted under.
+    pub scaling: FittedScaling,
+    /// Geometric mean of the strengths under the weights of the path.
+    pub c: f64,
+    /// Largest slope ratio of the averaged link.
+    pub slope_ratio: f64,
+    /// Share of the second fit in the weights, from 0 to 1.
+    pub refit_share: f64,
+    /// Every strength with its held-out log-loss and weight.
+    pub path: Vec<PathPoint>,
+    /// Every slope ratio with its cross-fitted log-loss and weight.
+    pub ratios: Vec<RatioPoint>,
+    /// Held-out log-loss of logistic regression (the averaged path), of the link on it, and of the
+    /// result.
+    pub held_out_log_loss: [f64; 3],
+    /// Held-out score of every training row (0 for rows of weight 0).
+    pub held_out_scores: Vec<f64>,
+    /// The fold of every training row.
+    pub folds: Vec<u32>,
+    /// Passes over the rows that were made.
+    pub passes: usize,
+}
+
+impl ProperLoss {
+    /// Fits to a sample.
+    pub fn fit(&self, sample: &Sample<'_>) -> Result<ProperFit> {
+        self.check()?;
+        let weights = self.weights(sample);
+        let sample = sample.with_weights(Some(&weights))?;
+        let folds = self.folds.assign(sample.labels(), &weights)?;
+        let design = Design::new(&sample, Scaling::Standardise, true);
+        let passes = Passes::new(&design, sample.labels(), &weights, &folds);
+        let columns = match design.scaling() {
+            FittedScaling::Standardise { factor, .. } => {
+                factor.iter().filter(|&&f| f > 0.0).count()
+            }
+            _ => sample.columns(),
+        };
+
+        let path = path::fit(&passes, &self.grid, columns);
+        let (mut w, mut z) = (path.w[folds.count].clone(), path.held_out.clone());
+        let mut link = self.link(&z, &sample, &weights, &folds)?;
+        let before = link.score;
+        let (mut share, mut count) = (0.0, path.passes);
+        if let Some(second) = refit::refit(&passes, &path, link.knots()?, self.refit)? {
+            count += second.passes;
+            let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
+            share = refit::share(link.score, relinked.score);
+            if share > 0.0 {
+                refit::blend(share, &mut w, &second.w[folds.count]);
+                refit::blend(share, &mut z, &second.held_out);
+                link = self.link(&z, &sample, &weights, &folds)?;
+            }
+        }
+
+        let total = sample.total_weight();
+        let plain = path::held_out_loss(&passes, &path.held_out) / total;
+        let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.knots()?)?);
+        let (raw, intercept) = design.original_coefficients(&w);
+        Ok(ProperFit {
+            model: Model::new(raw, intercept, false, relative.clone())?,
+            slope_ratio: relative.slope_ratio(),
+            link: relative,
+            scaling: design.scaling().clone(),
+            c: path.c,
+            refit_share: share,
+            path: path.points,
+            ratios: link.ratios,
+            held_out_log_loss: [plain, -before / total, -link.score / total],
+            held_out_scores: z,
+            folds: folds.of_row,
+            passes: count,
+        })
+    }
+
+    fn link(
+        &self,
+        z: &[f64],
+        sample: &Sample<'_>,
+        weights: &[f64],
+        folds: &Assignment,
+    ) -> Result<Link> {
+        let p: Vec<f64> = z.iter().map(|&z| Sigmoid.u(z)).collect();
+        let scored = Scored { p: &p, labels: sample.labels(), weights, folds };
+        link::fit(scored, &self.slope_ratios)
+    }
+
+    /// The weights of the rows times those of their classes.
+    fn weights(&self, sample: &Sample<'_>) -> Vec<f64> {
+        let class = |i: usize| self.class_weight[usize::from(sample.labels()[i])];
+        (0..sample.rows()).map(|i| sample.weight(i) * class(i)).collect()
+    }
+
+    fn check(&self) -> Result<()> {
+        for (what, value) in [
+            ("class_weight of 0", self.class_weight[0]),
+            ("class_weight of 1", self.class_weight[1]),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::OutOfDomain { what, value, expected: "positive and finite" });
+            }
+        }
+        increasing("grid", &self.grid)?;
+        if let Some(index) = self.grid.iter().position(|g| g.abs() > 12.0) {
+            let expected = "log10 of a strength, from -12 to 12";
+            return Err(Error::ElementOutOfDomain {
+                what: "grid",
+                index,
+                value: self.grid[index],
+                expected,
+            });
+        }
+        check_ratios(&self.slope_ratios)
+    }
+}
+
+/// At least one ratio, from 1 on, increasing.
+fn check_ratios(ratios: &[f64]) -> Result<()> {
+    increasing("slope_ratios", ratios)?;
+    if ratios[0] < 1.0 {
+        let expected = "1 or more";
+        return Err(Error::ElementOutOfDomain {
+            what: "slope_ratios",
+            index: 0,
+            value: ratios[0],
+            expected,
+        });
+    }
+    Ok(())
+}
+
+fn increasing(what: &'static str, values: &[f64]) -> Result<()> {
+    if values.is_empty() {
+        return Err(Error::TooShort { what, length: 0, minimum: 1 });
+    }
+    for (index, &value) in values.iter().enumerate() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { what, index, value });
+        }
+        if index > 0 && value <= values[index - 1] {
+            return Err(Error::NotIncreasing { what, index, previous: values[index - 1], value });
+        }
+    }
+    Ok(())
+}
+
+impl ProperFit {
+    /// `P(y = 1 | x)` for new rows, strictly between 0 and 1.
+    pub fn probabilities(&self, matrix: &Matrix<'_>) -> Result<Vec<f64>> {
+        let mut p = self.model.probabilities(*matrix)?;
+        p.iter_mut().for_each(|p| *p = inside(*p));
+        Ok(p)
+    }
+}
+
+/// The nearest number strictly between 0 and 1.
+pub(crate) fn inside(p: f64) -> f64 {
+    p.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0)
+}
