@@ -10,10 +10,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+MAKEFLAGS += --no-print-directory
+.PHONY: bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
 	cargo run --release --quiet -p properloss-cli --bin properloss -- demo --out target/demo
@@ -50,6 +51,17 @@ test-oldest: build-python $(OLDEST)/.installed ## the same tests on the oldest s
 
 bench-python: build-python ## Python against Rust and against scikit-learn, in one run
 	$(PY) python/bench/overhead.py
+
+bench-chain: $(VENV)/.installed ## the chain solver against a sort, scikit-learn and Clarabel, in one run
+	cargo build --release --quiet -p properloss --example chain_bench
+	CLARABEL=1 target/release/examples/chain_bench 7 3 "$$($(PY) bench/chain/isotonic_sklearn.py 6)"
+
+bench-train: $(VENV)/.installed ## an iteration against the products of numpy and scipy, in one run
+	cargo build --release --quiet -p bench-train
+	$(PY) bench/train/bench.py
+
+bench-certified: ## a certified iteration against a plain one, in one run
+	cargo run --release --quiet -p properloss-data --example certified_cost
 
 doc: ## the Rust documentation, below target/doc/
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

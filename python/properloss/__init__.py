@@ -31,6 +31,11 @@ if TYPE_CHECKING:
         solve_chain as solve_chain,
     )
     from properloss._model_file import load as load
+    from properloss._proper import (
+        ProperCalibratedClassifierCV as ProperCalibratedClassifierCV,
+        ProperCalibrator as ProperCalibrator,
+        ProperLossClassifier as ProperLossClassifier,
+    )
     from properloss.estimators import (
         BregmanTronClassifier as BregmanTronClassifier,
         CanonicalLossClassifier as CanonicalLossClassifier,
@@ -67,6 +72,11 @@ _HOME = {
         "__version__",
     ),
     "properloss._model_file": ("load",),
+    "properloss._proper": (
+        "ProperCalibratedClassifierCV",
+        "ProperCalibrator",
+        "ProperLossClassifier",
+    ),
     "properloss.estimators": (
         "BregmanTronClassifier",
         "CanonicalLossClassifier",

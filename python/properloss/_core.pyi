@@ -318,6 +318,51 @@ def fit_canonical_loss(
     solver: str,
 ) -> Fit: ...
 
+class Proper:
+    @property
+    def model(self) -> Model: ...
+    @property
+    def numbers(self) -> dict[str, float]: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def path(self) -> dict[str, _Floats]: ...
+    @property
+    def ratios(self) -> dict[str, _Floats]: ...
+    @property
+    def held_out_scores(self) -> _Floats: ...
+
+def fit_proper(
+    rows: _Rows,
+    labels: NDArray[np.uint8],
+    weights: _Floats | None,
+    *,
+    class_weight: list[float],
+    refit: str,
+    folds: NDArray[np.uint32] | None,
+    count: int,
+    seed: int,
+) -> Proper: ...
+
+class CalibrationMap:
+    @property
+    def numbers(self) -> dict[str, float]: ...
+    @property
+    def link(self) -> InverseLink: ...
+    @property
+    def ratios(self) -> dict[str, _Floats]: ...
+
+def fit_calibrator(
+    scores: _Floats,
+    labels: NDArray[np.uint8],
+    weights: _Floats | None,
+    *,
+    kind: str,
+    folds: NDArray[np.uint32] | None,
+    count: int,
+    seed: int,
+) -> CalibrationMap: ...
+
 _Columns = tuple[_Floats, NDArray[np.uint8], _Floats | None]
 
 def metric_auc(columns: _Columns) -> float: ...

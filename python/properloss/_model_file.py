@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from properloss import _core
 from properloss._base import ProperClassifier
+from properloss._proper import ProperLossClassifier
 from properloss.estimators import (
     BregmanTronClassifier,
     CanonicalLossClassifier,
@@ -22,6 +23,7 @@ _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 
 #: The methods of model files: the class that each belongs to, and what it fixes.
 _METHODS: dict[str, tuple[type[ProperClassifier], dict[str, Any]]] = {
+    "proper": (ProperLossClassifier, {}),
     "labels": (BregmanTronClassifier, {"target": "labels"}),
     "refit": (BregmanTronClassifier, {"target": "refit"}),
     "bregmantron": (BregmanTronClassifier, {"target": "previous"}),

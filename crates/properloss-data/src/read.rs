@@ -84,13 +84,14 @@ pub(crate) fn extension(path: &Path) -> String {
 /// Reads a file of labelled examples.
 ///
 /// Tables are read twice, first to learn the columns and then to encode them, so that no more than
-/// the encoded matrix is held.
+/// the encoded matrix is held. Rows of weight 0 are left out: they must not even widen the range of
+/// the scores that a link is fitted on.
 pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
     let format = match options.format {
         Some(format) => format,
         None => Format::detect(source)?,
     };
-    match format {
+    let dataset = match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let open = || open_table(source, format, options);
             let encoder = Encoder::fit(&open, options)?;
@@ -98,7 +99,14 @@ pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
         }
         Format::Libsvm => libsvm::read(source, options),
         Format::Idx => idx::read(source, options),
-    }
+    }?;
+    Ok(match &dataset.weights {
+        Some(weights) if weights.contains(&0.0) && weights.iter().any(|&weight| weight > 0.0) => {
+            let kept: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+            dataset.select(&kept)
+        }
+        _ => dataset,
+    })
 }
 
 /// Reads labelled examples the way an existing model encodes them: for evaluation.

@@ -10,6 +10,7 @@ mod loss;
 mod matrix;
 mod metrics;
 mod model;
+mod proper;
 mod train;
 mod watch;
 
@@ -35,6 +36,8 @@ mod _core {
     use crate::metrics::{metric_auc, metric_calibration, metric_corp, metric_log_loss};
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
     #[pymodule_export]
     use crate::train::{Fit, fit_bregmantron, fit_canonical_loss, fit_glmtron, fit_slisotron};
 

@@ -107,8 +107,17 @@ fn wrong_input_is_refused() {
     assert!(matches!(label, Err(Error::ElementOutOfDomain { what: "labels", .. })));
     let weight = fit(&[0.0, 1.0], &[0, 1], Some(&[1.0, -1.0]));
     assert!(matches!(weight, Err(Error::ElementOutOfDomain { what: "weights", .. })));
-    let one = fit(&[0.0, 1.0, 2.0], &[0, 0, 1], None);
-    assert!(matches!(one, Err(Error::ClassTooSmall { label: 1, .. })));
+    let none = fit(&[0.0, 1.0, 2.0], &[0, 0, 0], None);
+    assert!(matches!(none, Err(Error::ClassTooSmall { label: 1, rows: 0, .. })));
+}
+
+#[test]
+fn one_row_of_a_class_gets_a_sigmoid() {
+    let fit = Calibrator::default().fit(&[-2.0, -1.0, 0.0, 3.0], &[0, 0, 0, 1], None).unwrap();
+    assert_eq!(fit.slope_ratio, 1.0);
+    assert!(fit.probability(-2.0) < fit.probability(3.0));
+    // Platt's targets: 1/5 and 2/3.
+    assert!(fit.probability(3.0) > 0.4 && fit.probability(3.0) < 0.7);
 }
 
 proptest! {

@@ -60,7 +60,7 @@ impl Grid {
 /// Distributes a bucket over as many fine buckets as it has rows, then inserts.
 fn sort_bucket(keys: &mut [Key], counts: &mut Vec<u32>, buffer: &mut Vec<Key>) {
     let n = keys.len();
-    if n < 32 || n > 64 * COARSE_ROWS {
+    if !(32..=64 * COARSE_ROWS).contains(&n) {
         keys.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         return;
     }

@@ -68,7 +68,7 @@ fn check(targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
     if targets.is_empty() {
         return Err(Error::TooShort { what: "targets", length: 0, minimum: 1 });
     }
-    if let Some(index) = targets.iter().position(|t| !(t.abs() <= MAX_MAGNITUDE)) {
+    if let Some(index) = targets.iter().position(|t| t.is_nan() || t.abs() > MAX_MAGNITUDE) {
         let (value, expected) = (targets[index], "at most 1e100 in magnitude");
         return Err(Error::ElementOutOfDomain { what: "targets", index, value, expected });
     }

@@ -14,6 +14,7 @@ use super::path::softmax;
 use super::{check_ratios, inside, refit::blend};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
+use crate::piecewise::PiecewiseAffine;
 
 /// What goes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,10 +103,16 @@ impl Calibrator {
             }
         };
         check(scores, labels, weights)?;
-        let folds = self.folds.assign(labels, weights)?;
         let kept = weights.iter().filter(|&&weight| weight > 0.0).count();
         let margin = self.margin(scores, kept)?;
         let z: Vec<f64> = scores.iter().map(|&s| from_probability(s, margin)).collect();
+        let folds = match self.folds.assign(labels, weights) {
+            // One row of a class: nothing can be held out, Platt's sigmoid is all there is.
+            Err(Error::ClassTooSmall { .. }) if has_both(labels, weights) => {
+                return platt_alone(&z, labels, weights, margin);
+            }
+            folds => folds?,
+        };
 
         let data = Data { z: &z, labels, weights, folds: &folds };
         let (lines, plain) = data.sigmoid();
@@ -202,6 +209,33 @@ fn check(scores: &[f64], labels: &[u8], weights: &[f64]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn has_both(labels: &[u8], weights: &[f64]) -> bool {
+    [0, 1].iter().all(|y| labels.iter().zip(weights).any(|(label, w)| label == y && *w > 0.0))
+}
+
+/// Platt's sigmoid on all rows, with the identity for `v` and its loss on the rows themselves.
+fn platt_alone(
+    z: &[f64],
+    labels: &[u8],
+    weights: &[f64],
+    margin: Option<f64>,
+) -> Result<Calibration> {
+    let folds = Assignment { of_row: vec![0; z.len()], count: 1 };
+    let data = Data { z, labels, weights, folds: &folds };
+    let line = data.platt(usize::MAX);
+    let log_loss = data.held_out_loss(&[line]) / weights.iter().sum::<f64>();
+    let identity = PiecewiseAffine::new(vec![0.0, 1.0], vec![0.0, 1.0])?;
+    Ok(Calibration {
+        margin,
+        slope: line[0],
+        intercept: line[1],
+        slope_ratio: 1.0,
+        link: Arc::new(RelativeLink::new(Arc::new(Sigmoid), identity)?),
+        ratios: vec![RatioPoint { slope_ratio: 1.0, log_loss, score: 0.0, weight: 1.0 }],
+        held_out_log_loss: [log_loss; 2],
+    })
 }
 
 struct Data<'a> {

@@ -1,0 +1,197 @@
+//! The default estimator and the calibrator.
+
+use std::collections::HashMap;
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use properloss::link::InverseLink;
+use properloss::proper::{
+    Calibration, Calibrator, Folds, ProperFit, ProperLoss, RatioPoint, Refit, ScoreKind,
+};
+use properloss::sample::Sample;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::doorway;
+use crate::errors::to_python;
+use crate::matrix::Rows;
+use crate::model::Model;
+
+/// What the default estimator learned and weighed.
+#[pyclass(frozen, module = "properloss._core")]
+pub struct Proper {
+    inner: ProperFit,
+}
+
+#[pymethods]
+impl Proper {
+    /// The classifier.
+    #[getter]
+    fn model(&self) -> Model {
+        Model { inner: self.inner.model.clone() }
+    }
+
+    /// Numbers by their name.
+    #[getter]
+    fn numbers(&self) -> HashMap<&'static str, f64> {
+        let [path, link, all] = self.inner.held_out_log_loss;
+        HashMap::from([
+            ("C", self.inner.c),
+            ("slope_ratio", self.inner.slope_ratio),
+            ("refit_share", self.inner.refit_share),
+            ("log_loss_path", path),
+            ("log_loss_link", link),
+            ("log_loss", all),
+        ])
+    }
+
+    /// Passes over the rows.
+    #[getter]
+    fn passes(&self) -> usize {
+        self.inner.passes
+    }
+
+    /// Strengths, their held-out log-losses, scores and weights.
+    #[getter]
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let points = &self.inner.path;
+        let table = PyDict::new(py);
+        let column = |f: fn(&properloss::proper::PathPoint) -> f64| {
+            PyArray1::from_vec(py, points.iter().map(f).collect())
+        };
+        table.set_item("C", column(|point| point.c))?;
+        table.set_item("log_loss", column(|point| point.log_loss))?;
+        table.set_item("score", column(|point| point.score))?;
+        table.set_item("weight", column(|point| point.weight))?;
+        Ok(table)
+    }
+
+    /// Slope ratios, their cross-fitted log-losses, scores and weights.
+    #[getter]
+    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        ratio_table(py, &self.inner.ratios)
+    }
+
+    /// The score of every training row under the models that did not see it.
+    #[getter]
+    fn held_out_scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.inner.held_out_scores)
+    }
+}
+
+fn ratio_table<'py>(py: Python<'py>, points: &[RatioPoint]) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let column = |f: fn(&RatioPoint) -> f64| PyArray1::from_vec(py, points.iter().map(f).collect());
+    table.set_item("slope_ratio", column(|point| point.slope_ratio))?;
+    table.set_item("log_loss", column(|point| point.log_loss))?;
+    table.set_item("score", column(|point| point.score))?;
+    table.set_item("weight", column(|point| point.weight))?;
+    Ok(table)
+}
+
+/// Folds as given, or `count` stratified ones.
+fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -> PyResult<Folds> {
+    Ok(match folds {
+        Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
+        None => Folds::Stratified { count, seed },
+    })
+}
+
+/// The default estimator.
+#[pyfunction]
+#[pyo3(signature = (rows, labels, weights, *, class_weight, refit, folds, count, seed))]
+#[allow(clippy::too_many_arguments)]
+pub fn fit_proper(
+    py: Python<'_>,
+    rows: Rows<'_>,
+    labels: PyReadonlyArray1<'_, u8>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    class_weight: [f64; 2],
+    refit: &str,
+    folds: Option<PyReadonlyArray1<'_, u32>>,
+    count: usize,
+    seed: u64,
+) -> PyResult<Proper> {
+    let options = ProperLoss {
+        folds: folds_of(folds, count, seed)?,
+        refit: Refit::from_name(refit).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "refit is {refit:?}; it must be likelihood, canonical or none"
+            ))
+        })?,
+        class_weight,
+        ..ProperLoss::default()
+    };
+    let matrix = rows.matrix()?;
+    let labels = labels.as_slice()?;
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let fit = doorway::run(py, || {
+        Sample::new(matrix, labels, weights).and_then(|sample| options.fit(&sample))
+    });
+    Ok(Proper { inner: fit.map_err(to_python)? })
+}
+
+/// A fitted calibration.
+#[pyclass(frozen, module = "properloss._core")]
+pub struct CalibrationMap {
+    inner: Calibration,
+}
+
+#[pymethods]
+impl CalibrationMap {
+    /// Numbers by their name; `margin` is NaN where scores went in.
+    #[getter]
+    fn numbers(&self) -> HashMap<&'static str, f64> {
+        let [sigmoid, all] = self.inner.held_out_log_loss;
+        HashMap::from([
+            ("slope", self.inner.slope),
+            ("intercept", self.inner.intercept),
+            ("margin", self.inner.margin.unwrap_or(f64::NAN)),
+            ("slope_ratio", self.inner.slope_ratio),
+            ("log_loss_sigmoid", sigmoid),
+            ("log_loss", all),
+        ])
+    }
+
+    /// From `slope * z + intercept` to a probability.
+    #[getter]
+    fn link<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let link: std::sync::Arc<dyn InverseLink> = self.inner.link.clone();
+        crate::link::into_python(py, link)
+    }
+
+    /// Slope ratios, their cross-fitted log-losses, scores and weights.
+    #[getter]
+    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        ratio_table(py, &self.inner.ratios)
+    }
+}
+
+/// The calibrator.
+#[pyfunction]
+#[pyo3(signature = (scores, labels, weights, *, kind, folds, count, seed))]
+#[allow(clippy::too_many_arguments)]
+pub fn fit_calibrator(
+    py: Python<'_>,
+    scores: PyReadonlyArray1<'_, f64>,
+    labels: PyReadonlyArray1<'_, u8>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    kind: &str,
+    folds: Option<PyReadonlyArray1<'_, u32>>,
+    count: usize,
+    seed: u64,
+) -> PyResult<CalibrationMap> {
+    let options = Calibrator {
+        folds: folds_of(folds, count, seed)?,
+        kind: ScoreKind::from_name(kind).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "kind is {kind:?}; it must be auto, scores or probabilities"
+            ))
+        })?,
+        ..Calibrator::default()
+    };
+    let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let fit = doorway::run(py, || options.fit(scores, labels, weights));
+    Ok(CalibrationMap { inner: fit.map_err(to_python)? })
+}

@@ -1,0 +1,643 @@
+"""The default classifier, and the calibrator for everything else."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+)
+from sklearn.model_selection import PredefinedSplit, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    indexable,
+    validate_data,
+)
+
+from properloss import _core
+from properloss._base import ProperClassifier, _checked
+from properloss._input import encode_labels, explain_not_finite, training_input
+
+_CV: list[Any] = ["cv_object"]
+_LARGEST = 1.0 - np.finfo(np.float64).epsneg
+_SMALLEST = np.finfo(np.float64).tiny
+#: A score beyond which the sigmoid does not change: it stands for infinity.
+_FAR = 745.0
+
+
+class ProperLossClassifier(ProperClassifier):
+    """Logistic regression whose strength and link are weighed by cross-validation.
+
+    The probability is ``v(sigmoid(w.x + b))``. The weights are averaged over a path of L2
+    penalties, ``v`` is piecewise affine with slopes within ``[1/t, t]``, averaged over ``t`` = 1
+    (the sigmoid itself) to 10, and the weights are fitted once more under the learned link; held-out
+    log-loss says how much of each. Where the logistic link is right this is logistic regression;
+    where it is not, the link is learned, and with it a proper loss.
+
+    At every score the log-loss is at most that of the sigmoid plus ``log(slope_ratio_)``; no
+    probability is 0 or 1; probabilities rank as the scores do.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds: a number of stratified, shuffled ones, or any splitter of scikit-learn whose test
+        sets hold every row once (``GroupKFold`` takes ``groups`` from ``fit``).
+    refit : {"likelihood", "canonical", "none"}, default="likelihood"
+        The loss of the second fit of the weights: log-loss under the learned link, its proper
+        canonical loss (convex), or no second fit.
+    class_weight : dict or "balanced", default=None
+        Factors on the weights of the classes. They change the probabilities.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds. None draws new folds in every fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_``.
+    link_ : RelativeLink
+        The learned link; it takes ``linear_score(X)``.
+    loss_ : CanonicalLoss or None
+        The proper loss that goes with it.
+    threshold_ : float
+        The score at which the probability is 1/2.
+    C_ : float
+        Geometric mean of the strengths under their weights, as in ``LogisticRegression``.
+    slope_ratio_ : float
+        The largest ratio between the slopes of the link and of the sigmoid.
+    path_weights_ : ndarray
+        The weight of every strength of ``cv_results_["C"]``; the first is the model without
+        features.
+    refit_share_ : float
+        Share of the second fit in the weights.
+    cv_results_ : dict of ndarray and float
+        The whole table: ``C``, ``C_log_loss``, ``C_score``, ``C_weight``; ``slope_ratio``,
+        ``slope_ratio_log_loss``, ...; held-out ``log_loss_path`` (logistic regression),
+        ``log_loss_link`` and ``log_loss`` (the result).
+    n_iter_ : int
+        Passes over the rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from properloss import ProperLossClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = ProperLossClassifier().fit(X, y)
+    >>> clf.score(X, y) > 0.97
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "cv": _CV,
+        "refit": [StrOptions({"likelihood", "canonical", "none"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        cv: Any = 5,
+        refit: Literal["likelihood", "canonical", "none"] = "likelihood",
+        class_weight: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.cv = cv
+        self.refit = refit
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    @_checked
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows ``X`` and labels ``y``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels: any two values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights: 2 counts as the row twice, 0 as removed.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for a ``cv`` that keeps them together.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        rows, classes, labels, weights = training_input(self, X, y, sample_weight)
+        end_of_fit = self._start_callbacks(cast("_core.Task", {}), X, y, sample_weight, classes)
+        _, all_labels = np.unique(np.asarray(y), return_inverse=True)
+        folds = _folds(self.cv, np.ravel(all_labels), groups, self.random_state)
+        # Rows of weight 0 are gone by now.
+        kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
+        if folds["folds"] is not None and weights is not None:
+            folds["folds"] = np.ascontiguousarray(folds["folds"][kept])
+        try:
+            fit = _core.fit_proper(
+                rows,
+                labels,
+                weights,
+                class_weight=_class_weight(self.class_weight, classes, labels, weights),
+                refit=self.refit,
+                **folds,
+            )
+        except _core.NotFiniteError as error:
+            raise explain_not_finite(self, rows, error) from None
+        self.classes_ = classes
+        self._model = fit.model
+        numbers, path, ratios = fit.numbers, fit.path, fit.ratios
+        self.C_ = numbers["C"]
+        self.slope_ratio_ = numbers["slope_ratio"]
+        self.refit_share_ = numbers["refit_share"]
+        self.path_weights_ = path["weight"]
+        self.cv_results_ = {
+            "C": path["C"],
+            **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
+            "slope_ratio": ratios["slope_ratio"],
+            **{f"slope_ratio_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+            **{name: numbers[name] for name in ("log_loss_path", "log_loss_link", "log_loss")},
+        }
+        held_out = np.full(np.size(all_labels), np.nan)
+        held_out[kept] = fit.held_out_scores
+        self.cv_results_["held_out_scores"] = held_out
+        self.n_iter_ = fit.passes
+        self.termination_ = "converged"
+        self.history_ = {name: np.empty(0) for name in ("iteration", "loss", "gap")}
+        self._set_derived()
+        end_of_fit()
+        return self
+
+    def _set_derived(self) -> None:
+        super()._set_derived()
+        if not np.isfinite(self.threshold_):
+            # The link stays on one side of 1/2: the other class is never predicted.
+            self.threshold_ = float(np.copysign(_FAR, self.threshold_))
+            self.intercept_ = np.array([self._model.intercept - self.threshold_])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the two classes, strictly between 0 and 1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, 2)
+            One column for each of ``classes_``.
+        """
+        p = super().predict_proba(X)
+        return np.clip(p, _SMALLEST, _LARGEST, out=p)
+
+
+class ProperCalibrator(RegressorMixin, BaseEstimator):
+    """From scores to probabilities: ``v(sigmoid(a z + b))``, strictly increasing.
+
+    The sigmoid is Platt's, or the scores as they are, as held-out log-loss has it; ``v`` is
+    piecewise affine with slopes within ``[1/t, t]``, averaged over ``t``. Unlike isotonic
+    regression this makes no ties and no 0 or 1, so it never changes the AUC.
+
+    Parameters
+    ----------
+    kind : {"auto", "scores", "probabilities"}, default="auto"
+        What goes in: margins or logits, or probabilities. ``"auto"`` takes values that all lie in
+        [0, 1] for probabilities.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds for the choice of the slopes.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    slope_, intercept_ : float
+        ``a`` and ``b``.
+    link_ : RelativeLink
+        From ``a z + b`` to a probability.
+    slope_ratio_ : float
+        The largest ratio between the slopes of the link and of the sigmoid.
+    cv_results_ : dict of ndarray and float
+        ``slope_ratio``, ``slope_ratio_log_loss``, ``slope_ratio_score``, ``slope_ratio_weight``,
+        ``log_loss_sigmoid``, ``log_loss``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from properloss import ProperCalibrator
+    >>> z = np.linspace(-3, 3, 200)
+    >>> y = (np.sin(97 * z) < np.tanh(z)).astype(int)
+    >>> p = ProperCalibrator().fit(z, y).predict(z)
+    >>> bool((np.diff(p) > 0).all()), bool(p.min() > 0), bool(p.max() < 1)
+    (True, True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kind": [StrOptions({"auto", "scores", "probabilities"})],
+        "cv": _CV,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kind: Literal["auto", "scores", "probabilities"] = "auto",
+        cv: Any = 5,
+        random_state: Any = 0,
+    ) -> None:
+        self.kind = kind
+        self.cv = cv
+        self.random_state = random_state
+
+    @_checked
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from scores that the labels were not used for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, 1)
+            Scores or probabilities, held out from the fit that made them.
+        y : array-like of shape (n_samples,)
+            Labels: two values; the larger is the one whose probability is given.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        self : object
+            The fitted calibrator.
+        """
+        z = self._scores(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(z, y)
+        self.classes_, labels = encode_labels(y)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, z, dtype=np.float64)
+        fit = _core.fit_calibrator(
+            z, labels, weights, kind=self.kind, **_folds(self.cv, labels, None, self.random_state)
+        )
+        numbers, ratios = fit.numbers, fit.ratios
+        self.slope_ = numbers["slope"]
+        self.intercept_ = numbers["intercept"]
+        self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
+        self.link_ = fit.link
+        self.slope_ratio_ = numbers["slope_ratio"]
+        self.cv_results_ = {
+            "slope_ratio": ratios["slope_ratio"],
+            **{f"slope_ratio_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+            **{name: numbers[name] for name in ("log_loss_sigmoid", "log_loss")},
+        }
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The probability of ``classes_[1]`` for each score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, 1)
+            Scores or probabilities, as in ``fit``.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples,)
+            Strictly between 0 and 1, in the order of the scores.
+        """
+        check_is_fitted(self)
+        z = self._scores(X, reset=False)
+        if self._margin is not None:
+            p = np.clip(z, 0.0, 1.0)
+            z = np.log((p + self._margin) / ((1.0 - p) + self._margin))
+        p = self.link_.inverse_link(self.slope_ * z + self.intercept_)
+        return np.clip(p, _SMALLEST, _LARGEST)
+
+    #: As scikit-learn's ``IsotonicRegression`` has it.
+    transform = predict
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, 1)
+            Scores or probabilities, as in ``fit``.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, 2)
+            One column for each of ``classes_``.
+        """
+        p = self.predict(X)
+        return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
+
+    def _scores(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+        values = np.asarray(X) if not hasattr(X, "iloc") else X
+        if values.ndim == 1:
+            values = np.asarray(values).reshape(-1, 1)
+        values = validate_data(self, values, reset=reset, dtype=np.float64)
+        if values.shape[1] != 1:
+            raise ValueError(
+                f"X must hold one score a row, got {values.shape[1]} features: pass"
+                " decision_function(X) or predict_proba(X)[:, 1]"
+            )
+        return np.ascontiguousarray(values[:, 0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Calibrate any classifier with :class:`ProperCalibrator`; for ``CalibratedClassifierCV``.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Anything with ``decision_function`` or ``predict_proba``; by default
+        ``LogisticRegression()``.
+    cv : int, splitter, iterable of (train, test) or "prefit", default=5
+        Folds on which held-out scores are made. ``"prefit"`` takes ``estimator`` as it is and
+        calibrates it on the rows given to ``fit``.
+    ensemble : bool, default=False
+        False: one calibrator on the held-out scores of all folds, over one estimator fitted on all
+        rows. True: one pair a fold, calibrated on the rows of the fold; probabilities are averaged
+        (the AUC may then change).
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    calibrated_classifiers_ : list of (estimator, ProperCalibrator)
+        What was fitted.
+    n_features_in_ : int
+        Number of features, if the estimator tells it.
+    feature_names_in_ : ndarray of str
+        Their names, if the estimator tells them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from properloss import ProperCalibratedClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForestClassifier(20, random_state=0)
+    >>> clf = ProperCalibratedClassifierCV(forest).fit(X, y)
+    >>> clf.predict_proba(X).shape
+    (569, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [
+            HasMethods(["fit", "predict_proba"]),
+            HasMethods(["fit", "decision_function"]),
+            None,
+        ],
+        "cv": [*_CV, StrOptions({"prefit"})],
+        "ensemble": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        cv: Any = 5,
+        ensemble: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.ensemble = ensemble
+        self.random_state = random_state
+
+    @_checked
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the estimator on folds and the calibrator on its held-out scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Labels: two values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, passed on to the estimator if it takes them.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for a ``cv`` that keeps them together.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        if len(y) == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        self.classes_, labels = encode_labels(np.asarray(y))
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        base = self._base()
+        self.calibrated_classifiers_ = []
+        if isinstance(self.cv, str):
+            z = _score(base, X, self.classes_)
+            self._add(base, z, labels, weights)
+        else:
+            self._cross_fit(base, X, y, labels, weights, groups)
+        fitted = self.calibrated_classifiers_[0][0]
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+        return self
+
+    def _cross_fit(
+        self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any
+    ) -> None:
+        from sklearn.utils import _safe_indexing
+
+        takes_weights = weights is not None and has_fit_parameter(base, "sample_weight")
+
+        def fitted(rows: Any) -> Any:
+            # `rows` None: all of them.
+            part, target = (X, y) if rows is None else (
+                _safe_indexing(X, rows),
+                _safe_indexing(y, rows),
+            )
+            extra = {}
+            if takes_weights:
+                extra["sample_weight"] = weights if rows is None else weights[rows]
+            return clone(base).fit(part, target, **extra)
+
+        z = np.empty(len(labels))
+        fold = np.full(len(labels), -1)
+        for number, (train, test) in enumerate(_splits(self.cv, labels, groups, self.random_state)):
+            model = fitted(train)
+            z[test] = _score(model, _safe_indexing(X, test), self.classes_)
+            fold[test] = number
+            if self.ensemble:
+                part = None if weights is None else weights[test]
+                self._add(model, z[test], labels[test], part)
+        if not self.ensemble:
+            # The calibrator holds out the same rows together.
+            seen = np.flatnonzero(fold >= 0)
+            part = None if weights is None else weights[seen]
+            self._add(fitted(None), z[seen], labels[seen], part, PredefinedSplit(fold[seen]))
+
+    def _add(self, model: Any, z: Any, labels: Any, weights: Any, cv: Any = 5) -> None:
+        calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
+        calibrator.fit(z, labels, weights)
+        self.calibrated_classifiers_.append((model, calibrator))
+
+    def _base(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression()
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, 2)
+            One column for each of ``classes_``, strictly between 0 and 1.
+        """
+        check_is_fitted(self)
+        pairs = self.calibrated_classifiers_
+        p = np.mean([c.predict(_score(m, X, self.classes_)) for m, c in pairs], axis=0)
+        return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        positive = self.predict_proba(X)[:, 1] > 0.5
+        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = get_tags(self._base()).input_tags.sparse
+        return tags
+
+
+def _class_weight(
+    class_weight: Any, classes: NDArray[Any], labels: NDArray[np.uint8], weights: Any
+) -> list[float]:
+    """Factors of the two classes; "balanced" makes their total weights equal."""
+    if class_weight == "balanced":
+        totals = np.bincount(labels, weights=weights, minlength=2)
+        factors = totals.sum() / (2.0 * totals)
+    else:
+        factors = compute_class_weight(class_weight, classes=classes, y=classes[labels])
+    return [float(factor) for factor in factors]
+
+
+def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """One number a row, larger for ``classes[1]``: a margin if there is one, else a probability."""
+    if hasattr(model, "decision_function"):
+        z = np.asarray(model.decision_function(X), dtype=np.float64)
+        if z.ndim == 1:
+            return z
+    p = np.asarray(model.predict_proba(X), dtype=np.float64)
+    column = int(np.flatnonzero(model.classes_ == classes[1])[0])
+    return np.ascontiguousarray(p[:, column])
+
+
+def _kind(model: Any) -> Literal["scores", "probabilities"]:
+    return "scores" if hasattr(model, "decision_function") else "probabilities"
+
+
+def _splits(cv: Any, labels: Any, groups: Any, random_state: Any) -> Any:
+    """Pairs of row numbers; a number of folds means stratified and shuffled ones."""
+    if isinstance(cv, Integral) or cv is None:
+        from sklearn.model_selection import StratifiedKFold
+
+        smallest = int(np.bincount(labels, minlength=2).min())
+        count = min(5 if cv is None else int(cv), smallest)
+        if count < 2:
+            raise ValueError(
+                f"A class has {smallest} row(s); cross-validation needs at least 2 of each class."
+            )
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv, labels, classifier=True)
+    return splitter.split(np.zeros(len(labels)), labels, groups)
+
+
+def _folds(cv: Any, labels: Any, groups: Any, random_state: Any) -> dict[str, Any]:
+    """The engine's folds: a number of stratified ones, or every row's number."""
+    if (isinstance(cv, Integral) or cv is None) and groups is None:
+        seed = random_state
+        if not isinstance(seed, Integral):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return {"folds": None, "count": 5 if cv is None else int(cv), "seed": int(seed)}
+    if isinstance(cv, Integral) or cv is None:
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        cv = StratifiedGroupKFold(5 if cv is None else int(cv))
+    of_row = np.full(len(labels), -1, dtype=np.int64)
+    for number, (_, test) in enumerate(_splits(cv, labels, groups, random_state)):
+        if (of_row[test] >= 0).any():
+            raise ValueError("cv puts a row into two test sets; every row must be in exactly one")
+        of_row[test] = number
+    if (of_row < 0).any():
+        row = int(np.flatnonzero(of_row < 0)[0])
+        raise ValueError(f"cv puts row {row} into no test set; every row must be in exactly one")
+    return {"folds": of_row.astype(np.uint32), "count": 2, "seed": 0}
