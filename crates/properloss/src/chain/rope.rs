@@ -8,7 +8,7 @@
 use super::knots::{Head, Knot, KnotStore, Landing, Probe};
 
 /// Knots in a block at most; after a split it is half full.
-const B: usize = 16;
+const B: usize = 12;
 /// Knots tested at once inside a block.
 const GROUP: usize = 4;
 
@@ -19,7 +19,8 @@ const BUDGET: u64 = 30;
 /// Knots `..left` and `right..` in increasing order, at `offset + x`, with their sums.
 ///
 /// A block on a stack has all its knots in one of the two parts, in the one in which the walk that
-/// left it behind put them; the current block has those left of the root in the first.
+/// left it behind put them; the current block has those left of the root in the first. In the gap
+/// between the parts `ds` and `dj` are 0.
 #[derive(Debug, Clone)]
 struct Block {
     left: usize,
@@ -46,18 +47,22 @@ const EMPTY_BLOCK: Block = Block {
     jump: 0.0,
     bend_first: 0.0,
     bend_last: 0.0,
-    knots: [Knot { x: 0.0, ds: 0.0, dj: 0.0 }; B],
+    knots: [NO_KNOT; B],
 };
 
+/// An empty slot.
+const NO_KNOT: Knot = Knot { x: 0.0, ds: 0.0, dj: 0.0 };
+
 impl Block {
-    /// Computes the sums of a block with all knots in one part and the offset 0.
+    /// Computes the sums of a block with all knots in one part and the offset 0. The loop runs over
+    /// the empty slots as well, in which `ds` and `dj` are 0: its length is then always the same,
+    /// which the processor can predict.
+    #[inline]
     fn seal(&mut self) {
-        let knots =
-            if self.left > 0 { &self.knots[..self.left] } else { &self.knots[self.right..] };
-        let (Some(first), Some(last)) = (knots.first(), knots.last()) else { return };
-        let (first, last) = (first.x, last.x);
+        let (a, b) = if self.left > 0 { (0, self.left - 1) } else { (self.right, B - 1) };
+        let (first, last) = (self.knots[a].x, self.knots[b].x);
         let (mut slope, mut jump, mut bend) = (0.0, 0.0, 0.0);
-        for k in knots {
+        for k in &self.knots {
             slope += k.ds;
             jump += k.dj;
             bend += k.ds * (k.x - first);
@@ -67,21 +72,18 @@ impl Block {
     }
 
     /// Becomes the current block: all knots into the part ahead of the walk, with their offset.
+    #[inline]
     fn enter<const RIGHT: bool>(&mut self) {
         if RIGHT && self.left > 0 {
-            self.knots.copy_within(..self.left, B - self.left);
+            self.knots.rotate_right(B - self.left);
             (self.left, self.right) = (0, B - self.left);
         } else if !RIGHT && self.right < B {
-            self.knots.copy_within(self.right.., 0);
+            self.knots.rotate_left(self.right);
             (self.left, self.right) = (B - self.right, B);
         }
-        if self.offset != 0.0 {
-            let offset = self.offset;
-            let knots =
-                if RIGHT { &mut self.knots[self.right..] } else { &mut self.knots[..self.left] };
-            knots.iter_mut().for_each(|k| k.x += offset);
-            self.offset = 0.0;
-        }
+        let offset = self.offset;
+        self.knots.iter_mut().for_each(|k| k.x += offset);
+        self.offset = 0.0;
     }
 
     /// The probe beyond the block. A walk to the right has its values negated.
@@ -126,7 +128,7 @@ impl Rope {
     fn new_block(&mut self) -> usize {
         if let Some(id) = self.free.pop() {
             let block = &mut self.pool[id as usize];
-            (block.left, block.right, block.offset) = (0, B, 0.0);
+            *block = EMPTY_BLOCK;
             return id as usize;
         }
         self.pool.push(EMPTY_BLOCK);
@@ -140,28 +142,24 @@ impl Rope {
         let id = self.new_block();
         let current = &mut self.pool[self.current];
         let left = current.left;
+        let mut knots = [NO_KNOT; B];
         if left >= HALF {
-            let mut knots = [EMPTY_BLOCK.knots[0]; HALF];
-            knots.copy_from_slice(&current.knots[..HALF]);
+            knots[..HALF].copy_from_slice(&current.knots[..HALF]);
             current.knots.copy_within(HALF..left, 0);
+            current.knots[left - HALF..left].fill(NO_KNOT);
             current.left = left - HALF;
-            let block = &mut self.pool[id];
-            block.knots[..HALF].copy_from_slice(&knots);
-            block.left = HALF;
-            block.seal();
+            self.pool[id] = Block { left: HALF, knots, ..EMPTY_BLOCK };
             self.sides[0].push(id as u32);
         } else {
-            let mut knots = [EMPTY_BLOCK.knots[0]; HALF];
-            knots.copy_from_slice(&current.knots[HALF..]);
             let right = current.right;
+            knots[HALF..].copy_from_slice(&current.knots[HALF..]);
             current.knots.copy_within(right..HALF, right + HALF);
+            current.knots[right..right + HALF].fill(NO_KNOT);
             current.right = right + HALF;
-            let block = &mut self.pool[id];
-            block.knots[HALF..].copy_from_slice(&knots);
-            block.right = HALF;
-            block.seal();
+            self.pool[id] = Block { right: HALF, knots, ..EMPTY_BLOCK };
             self.sides[1].push(id as u32);
         }
+        self.pool[id].seal();
     }
 
     /// Walks through the part of the current block that lies ahead.
@@ -170,14 +168,12 @@ impl Rope {
         let sign = sign::<RIGHT>();
         let by = if RIGHT { self.shift } else { -self.shift };
         let Block { knots, left, right, .. } = &mut self.pool[self.current];
-        let ahead = if RIGHT { B - *right } else { *left };
-        // Knots passed so far; the nearest is number 0.
-        let mut passed = 0;
+        let (mut l, mut r) = (*left, *right);
         let beyond = |x: f64| if RIGHT { x >= bound } else { x <= bound };
         // f' is monotone: its value beyond the last knot of a group decides over the group.
-        while passed + GROUP <= ahead {
-            let start = if RIGHT { *right + passed } else { *left - passed - GROUP };
-            let Some([a, b, c, d]) = knots[start..].first_chunk::<GROUP>() else { break };
+        while if RIGHT { r + GROUP <= B } else { l >= GROUP } {
+            let start = if RIGHT { r } else { l - GROUP };
+            let Some(&[a, b, c, d]) = knots[start..].first_chunk::<GROUP>() else { break };
             let x = if RIGHT { d.x } else { a.x };
             if beyond(x) {
                 break;
@@ -190,17 +186,21 @@ impl Rope {
                 break;
             }
             at = Probe { x, value, slope: at.slope - sign * ((a.ds + b.ds) + (c.ds + d.ds)) };
-            passed += GROUP;
+            // The group crosses the gap.
+            knots[start..start + GROUP].fill(NO_KNOT);
+            let to = if RIGHT { l } else { r - GROUP };
+            if let Some(place) = knots[to..].first_chunk_mut::<GROUP>() {
+                *place = [a, b, c, d].map(|k| Knot { x: k.x + by, ..k });
+            }
+            (l, r) = if RIGHT { (l + GROUP, r + GROUP) } else { (l - GROUP, r - GROUP) };
+            self.knots_moved += GROUP as u64;
         }
-        let mut consumed = 0;
         let result = loop {
-            if passed == ahead {
+            if if RIGHT { r == B } else { l == 0 } {
                 break Scan::Passed(at);
             }
-            let Some(knot) = knots.get(if RIGHT { *right + passed } else { *left - passed - 1 })
-            else {
-                break Scan::Passed(at);
-            };
+            let i = if RIGHT { r } else { l - 1 };
+            let knot = knots[i];
             if beyond(knot.x) {
                 break Scan::Landed(at_bound::<RIGHT>(at, bound));
             }
@@ -210,33 +210,20 @@ impl Rope {
             }
             let after = before - knot.dj;
             let slope = at.slope - sign * knot.ds;
+            knots[i] = NO_KNOT;
             if after <= 0.0 {
                 // The knot becomes the head.
-                consumed = 1;
+                (l, r) = if RIGHT { (l, r + 1) } else { (l - 1, r) };
                 let (f_near, s_near) = (before, at.slope);
                 let landing = Landing { x: knot.x, f_far: after, s_far: slope, f_near, s_near };
                 break Scan::Landed(landing);
             }
             at = Probe { x: knot.x, value: after, slope };
-            passed += 1;
+            knots[if RIGHT { l } else { r - 1 }] = Knot { x: knot.x + by, ..knot };
+            (l, r) = if RIGHT { (l + 1, r + 1) } else { (l - 1, r - 1) };
+            self.knots_moved += 1;
         };
-        // The knots passed cross the gap.
-        if RIGHT {
-            for i in 0..passed {
-                let knot = knots[*right + i];
-                knots[*left + i] = Knot { x: knot.x + by, ..knot };
-            }
-            *left += passed;
-            *right += passed + consumed;
-        } else {
-            for i in 1..=passed {
-                let knot = knots[*left - i];
-                knots[*right - i] = Knot { x: knot.x + by, ..knot };
-            }
-            *left -= passed + consumed;
-            *right -= passed;
-        }
-        self.knots_moved += passed as u64;
+        (*left, *right) = (l, r);
         result
     }
 
@@ -361,7 +348,9 @@ impl KnotStore for Rope {
     }
 
     fn clear_right(&mut self) {
-        self.pool[self.current].right = B;
+        let current = &mut self.pool[self.current];
+        current.knots[current.right..].fill(NO_KNOT);
+        current.right = B;
         let [_, right] = &mut self.sides;
         self.free.append(right);
         self.shift = 0.0;
