@@ -58,9 +58,10 @@ class BregmanTronClassifier(ProperClassifier):
         Bounds on the slope of the link.
     kappa : float, default=None
         How much of the way from 0 to 1 the lower slope bound alone may take up, in (0, 1]; by
-        default 0.1 for ``"labels"`` and ``"refit"``, else 1.
+        default 0.01 for ``"labels"``, 0.1 for ``"refit"``, else 1.
     step : "auto", "paper" or float, default="auto"
-        Length of the gradient step: a line search, 1, or a number.
+        Length of the gradient step: one that is safe for every link within ``slope_max``, 1, or a
+        number.
     alpha : float, default=0.0
         Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features.
     max_norm : float, default=None
@@ -73,7 +74,7 @@ class BregmanTronClassifier(ProperClassifier):
         The link to start from.
     max_iter : int, default=1000
         At most this many iterations.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
     verbose : int, default=0
         Whether to show progress on stderr.
@@ -139,7 +140,7 @@ class BregmanTronClassifier(ProperClassifier):
         end_slope: Literal["min", "max"] = "min",
         initial_link: _core.PiecewiseLink | None = None,
         max_iter: int = 1000,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         verbose: int = 0,
     ) -> None:
         self.target = target

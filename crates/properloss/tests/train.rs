@@ -70,6 +70,7 @@ fn the_first_iteration_is_the_one_worked_by_hand() {
         max_iter: 1,
         step: Step::Paper,
         scaling: Scaling::None,
+        kappa: 0.1,
         ..BregmanTron::new(Target::Labels)
     };
     let fit = trainer.fit(&sample, &mut Silent).unwrap();

@@ -125,11 +125,12 @@ pub struct TrainArgs {
     /// At most this many iterations [default: 1000; logistic, canonical: 200].
     #[arg(long, value_name = "N")]
     pub max_iter: Option<usize>,
-    /// When to stop: change of the loss [default: 1e-6], gap of certified [default: 1e-9 of the
+    /// When to stop: change of the loss [default: 1e-5; slisotron, glmtron:
+    /// 1e-6], gap of certified [default: 1e-9 of the
     /// largest row], norm of the gradient of logistic and canonical [default: 1e-8].
     #[arg(long, value_name = "X")]
     pub tol: Option<f64>,
-    /// The step size: auto (a line search), paper (1), or a number [default: auto].
+    /// The step size: auto (found from the data), paper (1), or a number [default: auto].
     #[arg(long, value_name = "STEP", value_parser = parse_step)]
     pub step: Option<Step>,
     /// The least slope of a learned link [default: 0.01].
@@ -139,7 +140,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "X")]
     pub slope_max: Option<f64>,
     /// How much of the way from 0 to 1 the least slope may take up, in (0, 1]
-    /// [default: 0.1; bregmantron, approx: 1].
+    /// [default: 0.01 for labels, 0.1 for refit, else 1].
     #[arg(long, value_name = "X")]
     pub kappa: Option<f64>,
     /// A bound on the norm of the weights.

@@ -86,13 +86,15 @@ impl BregmanTron {
         };
         let kappa = match target {
             Target::Previous | Target::Approx => 1.0,
-            Target::Labels | Target::Refit => 0.1,
+            // The forced climb keeps probabilities away from 0 and 1: little of it is enough.
+            Target::Labels => 0.01,
+            Target::Refit => 0.1,
         };
         Self {
             target,
             objective,
             max_iter: 1000,
-            tol: 1e-6,
+            tol: 1e-5,
             step: Step::Auto,
             slope_min: 0.01,
             slope_max: 1.0,

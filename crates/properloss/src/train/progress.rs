@@ -43,7 +43,8 @@ impl Progress {
         let settled = previous.is_some_and(|previous| {
             (previous - iteration.loss).abs() <= self.tol * iteration.loss.abs()
         });
-        let exhausted = iteration.loss <= self.tol * self.history[0].loss;
+        // A loss known up to a constant (Cauchy) may be negative: then this says nothing.
+        let exhausted = (0.0..=self.tol * self.history[0].loss).contains(&iteration.loss);
         let settled = settled && iteration.weight_change <= self.tol.sqrt();
         if self.tol > 0.0 && (settled || exhausted) {
             return ControlFlow::Break(Termination::Converged);
