@@ -64,10 +64,11 @@ pub(super) struct Landing {
 }
 
 impl Landing {
-    /// A root inside a piece: `x - value / slope`, kept in `[floor, x]`. `slope > 0` whenever the
+    /// A root inside a piece: `x - value / slope`, kept right of `floor`. `slope > 0` whenever the
     /// value changes its sign on the piece.
     pub fn inside(at: Probe, floor: f64) -> Self {
-        let x = (at.x - at.value / at.slope).max(floor).min(at.x.max(floor));
+        let root = at.x - at.value / at.slope;
+        let x = if root > floor { root } else { floor };
         Self { x, f_far: 0.0, s_far: at.slope, f_near: 0.0, s_near: at.slope }
     }
 

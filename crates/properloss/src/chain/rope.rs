@@ -7,8 +7,8 @@
 
 use super::knots::{Head, Knot, KnotStore, Landing, Probe};
 
-/// Knots in a block at most; after a split it is half full.
-const B: usize = 12;
+/// Knots in a block at most, a multiple of 4; after a split it is half full.
+const B: usize = 16;
 /// Knots tested at once inside a block.
 const GROUP: usize = 4;
 
@@ -61,12 +61,17 @@ impl Block {
     fn seal(&mut self) {
         let (a, b) = if self.left > 0 { (0, self.left - 1) } else { (self.right, B - 1) };
         let (first, last) = (self.knots[a].x, self.knots[b].x);
-        let (mut slope, mut jump, mut bend) = (0.0, 0.0, 0.0);
-        for k in &self.knots {
-            slope += k.ds;
-            jump += k.dj;
-            bend += k.ds * (k.x - first);
+        // Four sums at a time, so that they do not wait for each other.
+        let (mut slopes, mut jumps, mut bends) = ([0.0; 4], [0.0; 4], [0.0; 4]);
+        for group in self.knots.chunks_exact(4) {
+            for (j, k) in group.iter().enumerate() {
+                slopes[j] += k.ds;
+                jumps[j] += k.dj;
+                bends[j] += k.ds * (k.x - first);
+            }
         }
+        let total = |s: [f64; 4]| (s[0] + s[1]) + (s[2] + s[3]);
+        let (slope, jump, bend) = (total(slopes), total(jumps), total(bends));
         (self.first, self.last, self.slope, self.jump) = (first, last, slope, jump);
         (self.bend_first, self.bend_last) = (bend, bend - slope * (last - first));
     }
@@ -75,11 +80,15 @@ impl Block {
     #[inline]
     fn enter<const RIGHT: bool>(&mut self) {
         if RIGHT && self.left > 0 {
-            self.knots.rotate_right(B - self.left);
-            (self.left, self.right) = (0, B - self.left);
+            let n = self.left;
+            self.knots.copy_within(..n, B - n);
+            self.knots[..n.min(B - n)].fill(NO_KNOT);
+            (self.left, self.right) = (0, B - n);
         } else if !RIGHT && self.right < B {
-            self.knots.rotate_left(self.right);
-            (self.left, self.right) = (B - self.right, B);
+            let n = B - self.right;
+            self.knots.copy_within(B - n.., 0);
+            self.knots[n.max(B - n)..].fill(NO_KNOT);
+            (self.left, self.right) = (n, B);
         }
         let offset = self.offset;
         self.knots.iter_mut().for_each(|k| k.x += offset);
@@ -291,7 +300,8 @@ impl Rope {
 #[inline]
 fn inside<const RIGHT: bool>(at: Probe, end: f64) -> Landing {
     if RIGHT {
-        let x = (at.x + at.value / at.slope).min(end).max(at.x.min(end));
+        let root = at.x + at.value / at.slope;
+        let x = if root < end { root } else { end };
         Landing { x, f_far: 0.0, s_far: at.slope, f_near: 0.0, s_near: at.slope }
     } else {
         Landing::inside(at, end)
