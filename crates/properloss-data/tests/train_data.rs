@@ -1,0 +1,53 @@
+//! The trainers on real images: mnist 0 v 8, the full training set, default options.
+
+use std::sync::Arc;
+
+use properloss::link::Sigmoid;
+use properloss::metrics;
+use properloss::train::{BregmanTron, CanonicalLossTrainer, Fit, Silent, Target, Termination};
+use properloss_data::idx::{Part, find_image_set};
+use properloss_data::{Dataset, ReadOptions, Storage, read};
+
+/// 0 v 8; `None` (with a word why) if the files are not here.
+fn mnist(part: Part) -> Option<Dataset> {
+    match find_image_set("mnist", part) {
+        Ok(source) => {
+            let options = ReadOptions {
+                negative: vec!["0".into()],
+                positive: vec!["8".into()],
+                storage: Storage::F32,
+                ..ReadOptions::default()
+            };
+            Some(read(&source, &options).unwrap())
+        }
+        Err(error) => {
+            assert!(std::env::var("CI").is_err(), "{error}");
+            println!("skipped: no data ({error})");
+            None
+        }
+    }
+}
+
+/// Test AUC and log-loss.
+fn measure(fit: &Fit, test: &Dataset) -> (f64, f64) {
+    let scores = fit.model.scores(test.matrix().unwrap()).unwrap();
+    let probabilities = fit.model.probabilities(test.matrix().unwrap()).unwrap();
+    let auc = metrics::auc(&scores, &test.labels, None).unwrap();
+    (auc, metrics::log_loss(&probabilities, &test.labels, None).unwrap())
+}
+
+#[test]
+fn labels_on_mnist_stops_by_its_own_rule_and_is_calibrated() {
+    let (Some(train), Some(test)) = (mnist(Part::Train), mnist(Part::Test)) else { return };
+    assert_eq!((train.rows(), test.rows()), (11_774, 1_954));
+    let sample = train.sample().unwrap();
+    let fit = BregmanTron::new(Target::Labels).fit(&sample, &mut Silent).unwrap();
+    assert_eq!(fit.termination, Termination::Converged);
+    let (auc, log_loss) = measure(&fit, &test);
+    assert!(auc >= 0.999 && log_loss <= 0.04, "AUC {auc}, log-loss {log_loss}");
+    // The yardstick: logistic regression with scikit-learn's C = 1 on the same scaled features.
+    let l2 = 1.0 / sample.total_weight();
+    let logistic = CanonicalLossTrainer { l2, ..CanonicalLossTrainer::new(Arc::new(Sigmoid)) };
+    let (baseline, _) = measure(&logistic.fit(&sample, &mut Silent).unwrap(), &test);
+    assert!(auc >= baseline - 0.001, "AUC {auc} against {baseline}");
+}
