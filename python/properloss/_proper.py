@@ -197,9 +197,10 @@ class ProperLossClassifier(ProperClassifier):
 
     def _set_derived(self) -> None:
         super()._set_derived()
-        if not np.isfinite(self.threshold_):
+        threshold = float(getattr(self, "threshold_"))
+        if not np.isfinite(threshold):
             # The link stays on one side of 1/2: the other class is never predicted.
-            self.threshold_ = float(np.copysign(_FAR, self.threshold_))
+            self.threshold_ = float(np.copysign(_FAR, threshold))
             self.intercept_ = np.array([self._model.intercept - self.threshold_])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -297,7 +298,7 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
         z = self._scores(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(z, y)
-        self.classes_, labels = encode_labels(y)
+        self.classes_, labels = encode_labels(np.asarray(y))
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, z, dtype=np.float64)
@@ -468,14 +469,14 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             The fitted classifier.
         """
         X, y = indexable(X, column_or_1d(y, warn=True))
-        if len(y) == 0:
+        if np.size(y) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         self.classes_, labels = encode_labels(np.asarray(y))
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         base = self._base()
-        self.calibrated_classifiers_ = []
+        self.calibrated_classifiers_: list[tuple[Any, ProperCalibrator]] = []
         if isinstance(self.cv, str):
             z = _score(base, X, self.classes_)
             self._add(base, z, labels, weights)
