@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+.PHONY: quality bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ bench-chain: $(VENV)/.installed ## the chain solver against a sort, scikit-learn
 bench-train: $(VENV)/.installed ## an iteration against the products of numpy and scipy, in one run
 	cargo build --release --quiet -p bench-train
 	$(PY) bench/train/bench.py
+
+quality: build-python ## the default estimator against calibrated logistic regression (hours)
+	$(PIP) install -r bench/quality/requirements.txt
+	$(PY) bench/quality/run.py --profile full --out target/quality
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost

@@ -43,8 +43,14 @@ impl Progress {
         let settled = previous.is_some_and(|previous| {
             (previous - iteration.loss).abs() <= self.tol * iteration.loss.abs()
         });
-        // A loss known up to a constant (Cauchy) may be negative: then this says nothing.
-        let exhausted = (0.0..=self.tol * self.history[0].loss).contains(&iteration.loss);
+        // A loss known up to a constant only (Cauchy) may be negative, and unbounded below on
+        // separable data: there the gap has to tell.
+        let first = self.history[0];
+        let exhausted = if iteration.loss >= 0.0 {
+            iteration.loss <= self.tol * first.loss
+        } else {
+            iteration.gap <= self.tol.sqrt() * first.gap
+        };
         let settled = settled && iteration.weight_change <= self.tol.sqrt();
         if self.tol > 0.0 && (settled || exhausted) {
             return ControlFlow::Break(Termination::Converged);
