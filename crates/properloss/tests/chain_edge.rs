@@ -354,6 +354,34 @@ fn the_order_is_repaired_or_sorted() {
 }
 
 #[test]
+fn any_distribution_of_scores_is_sorted() {
+    let mut rng = Rng(19);
+    let m = 20_000;
+    let shapes: [&dyn Fn(&mut Rng) -> f64; 6] = [
+        &|rng| rng.unit(),
+        &|rng| rng.power(-300.0, 300.0) * if rng.chance(0.5) { 1.0 } else { -1.0 },
+        &|rng| if rng.chance(1e-3) { 1e308 } else { rng.unit() },
+        &|rng| if rng.chance(0.5) { -1e308 } else { 1e308 },
+        &|rng| (rng.unit() * 50.0).floor(),
+        &|_| -0.0,
+    ];
+    for (k, shape) in shapes.iter().enumerate() {
+        let z: Vec<f64> = (0..m).map(|_| shape(&mut rng)).collect();
+        let mut expected = z.clone();
+        expected.sort_by(f64::total_cmp);
+        let mut order = ScoreOrder::new();
+        order.update(&z).unwrap();
+        let by_order: Vec<f64> = order.order().iter().map(|&r| z[r as usize]).collect();
+        assert_eq!(by_order, expected, "shape {k}");
+        let mut rows = order.order().to_vec();
+        rows.sort_unstable();
+        assert!(rows.iter().zip(0u32..).all(|(&a, b)| a == b), "shape {k}: a permutation");
+        expected.dedup();
+        assert_eq!(order.scores(), expected, "shape {k}");
+    }
+}
+
+#[test]
 fn binned_error_is_within_its_bound() {
     let mut rng = Rng(18);
     for k in 0..100 {

@@ -9,10 +9,13 @@ const CROWDED: u32 = 12;
 
 type Key = (f64, u32);
 
-/// The rows with their scores, in increasing order of `z`, which is finite.
-pub(super) fn sorted_rows(z: &[f64]) -> Vec<Key> {
+/// Writes the scores `z` (finite) in increasing order, and their rows.
+pub(super) fn sort_rows(z: &[f64], scores: &mut Vec<f64>, order: &mut Vec<u32>) {
     let m = z.len();
-    let mut keys = vec![(0.0, 0u32); m];
+    scores.clear();
+    scores.resize(m, 0.0);
+    order.clear();
+    order.resize(m, 0);
     let buckets = (m / COARSE_ROWS).clamp(1, MAX_COARSE);
     let grid = Grid::over(z.iter().copied(), buckets);
     let mut ends = vec![0u32; buckets + 1];
@@ -23,16 +26,16 @@ pub(super) fn sorted_rows(z: &[f64]) -> Vec<Key> {
     // Each bucket's entry moves from its start to its end.
     for (row, &z) in z.iter().enumerate() {
         let place = &mut ends[grid.bucket(z)];
-        keys[*place as usize] = (z, row as u32);
+        (scores[*place as usize], order[*place as usize]) = (z, row as u32);
         *place += 1;
     }
-    let (mut counts, mut buffer) = (Vec::new(), Vec::new());
+    let mut buffers = Buffers::default();
     let mut start = 0;
     for &end in &ends[..buckets] {
-        sort_bucket(&mut keys[start..end as usize], &mut counts, &mut buffer);
+        let range = start..end as usize;
+        buffers.sort(&mut scores[range.clone()], &mut order[range]);
         start = end as usize;
     }
-    keys
 }
 
 /// Equal intervals over a range of scores.
@@ -57,45 +60,65 @@ impl Grid {
     }
 }
 
-/// Distributes a bucket over as many fine buckets as it has rows, then inserts.
-fn sort_bucket(keys: &mut [Key], counts: &mut Vec<u32>, buffer: &mut Vec<Key>) {
-    let n = keys.len();
-    if !(32..=64 * COARSE_ROWS).contains(&n) {
-        keys.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        return;
-    }
-    let grid = Grid::over(keys.iter().map(|k| k.0), n);
-    counts.clear();
-    counts.resize(n + 1, 0);
-    buffer.clear();
-    buffer.extend_from_slice(keys);
-    let mut crowded = false;
-    for key in buffer.iter() {
-        let count = &mut counts[grid.bucket(key.0) + 1];
-        *count += 1;
-        crowded |= *count > CROWDED;
-    }
-    if crowded {
-        keys.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        return;
-    }
-    let mut total = 0;
-    for count in counts.iter_mut() {
-        total += *count;
-        *count = total;
-    }
-    for &key in buffer.iter() {
-        let place = &mut counts[grid.bucket(key.0)];
-        keys[*place as usize] = key;
-        *place += 1;
-    }
-    for i in 1..n {
-        let key = keys[i];
-        let mut j = i;
-        while j > 0 && keys[j - 1].0 > key.0 {
-            keys[j] = keys[j - 1];
-            j -= 1;
+/// Room for one bucket.
+#[derive(Default)]
+struct Buffers {
+    counts: Vec<u32>,
+    keys: Vec<Key>,
+}
+
+impl Buffers {
+    fn sort(&mut self, scores: &mut [f64], order: &mut [u32]) {
+        if !self.distribute(scores, order) {
+            self.keys.clear();
+            self.keys.extend(scores.iter().copied().zip(order.iter().copied()));
+            self.keys.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         }
-        keys[j] = key;
+        for (i, &(z, row)) in self.keys.iter().enumerate() {
+            (scores[i], order[i]) = (z, row);
+        }
+    }
+
+    /// Distributes a bucket over as many fine buckets as it has rows, then inserts. Declines a
+    /// bucket that is too small, too large or crowded in one place.
+    fn distribute(&mut self, scores: &[f64], order: &[u32]) -> bool {
+        let n = scores.len();
+        if !(32..=64 * COARSE_ROWS).contains(&n) {
+            return false;
+        }
+        let Self { counts, keys } = self;
+        let grid = Grid::over(scores.iter().copied(), n);
+        counts.clear();
+        counts.resize(n + 1, 0);
+        let mut fullest = 0;
+        for &z in scores {
+            let count = &mut counts[grid.bucket(z) + 1];
+            *count += 1;
+            fullest = fullest.max(*count);
+        }
+        if fullest > CROWDED {
+            return false;
+        }
+        let mut total = 0;
+        for count in counts.iter_mut() {
+            total += *count;
+            *count = total;
+        }
+        keys.resize(n, (0.0, 0));
+        for (&z, &row) in scores.iter().zip(order) {
+            let place = &mut counts[grid.bucket(z)];
+            keys[*place as usize] = (z, row);
+            *place += 1;
+        }
+        for i in 1..n {
+            let key = keys[i];
+            let mut j = i;
+            while j > 0 && keys[j - 1].0 > key.0 {
+                keys[j] = keys[j - 1];
+                j -= 1;
+            }
+            keys[j] = key;
+        }
+        true
     }
 }

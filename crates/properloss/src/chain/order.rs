@@ -1,6 +1,6 @@
 //! Scores in order, kept between iterations, with ties merged.
 
-use super::distribution_sort::sorted_rows;
+use super::distribution_sort::sort_rows;
 use super::problem::same_length;
 use crate::error::{Error, Result};
 
@@ -54,7 +54,7 @@ impl ScoreOrder {
         let how = match done {
             Some(moves) => Resort::Inserted(moves),
             None => {
-                self.sort(z);
+                sort_rows(z, &mut self.scores, &mut self.order);
                 Resort::Sorted
             }
         };
@@ -88,15 +88,6 @@ impl ScoreOrder {
             }
         }
         Some(moves)
-    }
-
-    /// Sorts all rows afresh.
-    fn sort(&mut self, z: &[f64]) {
-        let keyed = sorted_rows(z);
-        self.order.clear();
-        self.order.extend(keyed.iter().map(|&(_, row)| row));
-        self.scores.clear();
-        self.scores.extend(keyed.iter().map(|&(z, _)| z));
     }
 
     fn merge_ties(&mut self) {
@@ -175,6 +166,10 @@ impl ScoreOrder {
             self.check("weights", weights.len())?;
         }
         out.clear();
+        if !self.has_ties() {
+            out.extend(self.order.iter().map(|&row| target(row as usize)));
+            return Ok(());
+        }
         out.extend((0..self.groups()).map(|g| match self.rows(g) {
             [row] => target(*row as usize),
             rows => {
