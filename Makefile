@@ -54,7 +54,7 @@ bench-python: build-python ## Python against Rust and against scikit-learn, in o
 
 bench-chain: $(VENV)/.installed ## the chain solver against a sort, scikit-learn and Clarabel, in one run
 	cargo build --release --quiet -p properloss --example chain_bench
-	CLARABEL=1 target/release/examples/chain_bench 7 3 "$$($(PY) bench/chain/isotonic_sklearn.py 6)"
+	CLARABEL=1 target/release/examples/chain_bench 7 5 "$$($(PY) bench/chain/isotonic_sklearn.py 7)"
 
 bench-train: $(VENV)/.installed ## an iteration against the products of numpy and scipy, in one run
 	cargo build --release --quiet -p bench-train
