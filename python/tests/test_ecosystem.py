@@ -7,7 +7,7 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -68,6 +68,25 @@ def test_the_sigmoid_is_logistic_regression(data):
         np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
         np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
         np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["breast cancer", "digits", "classification"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_logistic_regression_to_1e_6_on_three_data_sets(name, weighted):
+    if name == "breast cancer":
+        X, y = load_breast_cancer(return_X_y=True)
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    elif name == "digits":
+        X, y = load_digits(return_X_y=True)
+        X, y = X / 16, y % 2
+    else:
+        X, y = make_classification(n_samples=2000, n_features=20, random_state=0)
+    weights = np.random.default_rng(0).uniform(0.2, 3, size=y.size) if weighted else None
+    ours = pl.CanonicalLossClassifier(C=1.0, scaling="none").fit(X, y, sample_weight=weights)
+    theirs = LogisticRegression(C=1.0, tol=1e-14, max_iter=10_000, solver="newton-cholesky")
+    theirs.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=0, atol=1e-6)
 
 
 def test_no_penalty(data):
