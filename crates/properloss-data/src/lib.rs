@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`read`] | a file of any format to a [`Dataset`], or row by row for prediction |
+//! | [`mod@read`] | a file of any format to a [`Dataset`], or row by row for prediction |
 //! | [`table`] | CSV, TSV and Parquet as rows of named columns |
 //! | [`encoder`] | columns to features: numbers, one-hot categories, fills; kept in the model |
 //! | [`idx`] | MNIST's image format |
