@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "CalibrationMap",
     "CanonicalLoss",
     "Cauchy",
     "ChainSolution",
@@ -22,12 +23,15 @@ __all__ = [
     "NotFiniteError",
     "PiecewiseLink",
     "Probit",
+    "Proper",
     "RelativeLink",
     "Sigmoid",
     "__version__",
     "fit_bregmantron",
+    "fit_calibrator",
     "fit_canonical_loss",
     "fit_glmtron",
+    "fit_proper",
     "fit_slisotron",
     "isotonic",
     "link",
@@ -318,6 +322,7 @@ def fit_canonical_loss(
     solver: str,
 ) -> Fit: ...
 
+@final
 class Proper:
     @property
     def model(self) -> Model: ...
@@ -344,6 +349,7 @@ def fit_proper(
     seed: int,
 ) -> Proper: ...
 
+@final
 class CalibrationMap:
     @property
     def numbers(self) -> dict[str, float]: ...
