@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from conftest import CLASSIFIERS
-from sklearn.utils.estimator_checks import _enforce_estimator_tags_y, parametrize_with_checks
+from conftest import CLASSIFIERS, known_mistakes
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import properloss as pl
 
-
-
-
-def known_mistakes(estimator):
-    """Checks that are wrong in the scikit-learn installed.
-
-    1.6 makes the labels of its weight check binary by comparing them with the *first* label, before
-    and after shuffling: the two fits it compares see different labels. Later versions compare with
-    the least one.
-    """
-    if _enforce_estimator_tags_y(estimator, np.array([1, 0])).tolist() == [1, 0]:
-        return {}
-    return {
-        f"check_sample_weight_equivalence_on_{kind}_data": "the check gives its two fits other labels"
-        for kind in ("dense", "sparse")
-    }
 
 
 @parametrize_with_checks(

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import known_mistakes
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,7 +25,7 @@ import properloss as pl
 
 def expected_failures(estimator):
     if not getattr(estimator, "ensemble", False):
-        return {}
+        return known_mistakes(estimator)
     reason = "the calibrator of a fold shuffles the rows of the fold into folds of its own"
     return {
         "check_sample_weight_equivalence_on_dense_data": reason,
