@@ -92,7 +92,8 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("target/quality"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--seed", type=int, default=1, help="another seed draws other splits")
+    # The splits of seed 1 served to choose the design: they do not judge it.
+    parser.add_argument("--seed", type=int, default=2, help="another seed draws other splits")
     parser.add_argument("--blocks", nargs="*", help="for example: synthetic real calibration")
     parser.add_argument("--names", nargs="*", help="data sets")
     parser.add_argument("--sizes", nargs="*", help="numbers of training rows; None: all")

@@ -10,6 +10,8 @@
 //! gap = Σ_i κ_i⁻ (v_{i+1} - v_i) + κ_i⁺ (d_i - (v_{i+1} - v_i)) + the same for the two boxes.
 //! ```
 
+use rayon::prelude::*;
+
 use super::blocks::Chain;
 use super::curve::Curve;
 use super::solution::{EndState, LinkState};
@@ -24,7 +26,7 @@ pub(super) struct Certificate {
     pub gap: f64,
 }
 
-/// A sum with the rounding error carried along (Neumaier).
+/// A sum with the rounding error carried along (Knuth's two-sum, which needs no branch).
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     high: f64,
@@ -35,12 +37,8 @@ impl Sum {
     #[inline]
     fn add(&mut self, x: f64) {
         let total = self.high + x;
-        let carried = if self.high.abs() >= x.abs() {
-            (self.high - total) + x
-        } else {
-            (x - total) + self.high
-        };
-        self.low += carried;
+        let part = total - self.high;
+        self.low += (self.high - (total - part)) + (x - part);
         self.high = total;
     }
 
@@ -50,7 +48,21 @@ impl Sum {
     }
 }
 
-/// Two passes over the chain.
+/// Long chains are summed in parts of at least this many points, by length alone.
+const PART: usize = 4096;
+/// And at most this many parts.
+const PARTS: usize = 8;
+
+/// What the partial sums `κ_i - κ_a` of the points `a..b` say, with `κ_a` still unknown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    /// `-κ` must not exceed this, nor fall below `least`.
+    most: f64,
+    least: f64,
+    total: f64,
+}
+
+/// Two passes over the chain, each in parts that know nothing of each other.
 pub(super) fn certify(
     chain: &Chain,
     curve: impl Curve,
@@ -58,7 +70,8 @@ pub(super) fn certify(
     links: &[LinkState],
 ) -> Certificate {
     let frame = &chain.frame;
-    let last = v.len() - 1;
+    let m = v.len();
+    let last = m - 1;
     let end = |at_low, at_high| match (at_low, at_high) {
         (true, true) => EndState::Fixed,
         (true, false) => EndState::Lower,
@@ -68,20 +81,12 @@ pub(super) fn certify(
     let contact = frame.contact();
     let first = end(v[0] <= frame.lo + contact, v[0] >= frame.hi - contact);
     let last_state = end(v[last] <= frame.last_min + contact, v[last] >= frame.wall - contact);
+    let parts = (m / PART).clamp(1, PARTS);
+    let range = |part: usize| part * m / parts..(part + 1) * m / parts;
 
     // Pass 1: the interval of κ_0 that the signs ask for.
-    let (mut least, mut most) = match first {
-        EndState::Free => (0.0, 0.0),
-        EndState::Lower => (f64::NEG_INFINITY, 0.0),
-        EndState::Upper => (0.0, f64::INFINITY),
-        EndState::Fixed => (f64::NEG_INFINITY, f64::INFINITY),
-    };
-    let mut sum = Sum::default();
-    let mut at = curve;
-    for i in 0..=last {
-        sum.add(force(chain, &mut at, v, i));
-        let kappa = sum.value();
-        let (lower, upper) = if i < last {
+    let signs = |i: usize| {
+        if i < last {
             match links[i] {
                 LinkState::Free => (true, true),
                 LinkState::Lower => (true, false),
@@ -95,13 +100,36 @@ pub(super) fn certify(
                 EndState::Lower => (false, true),
                 EndState::Fixed => (false, false),
             }
-        };
-        if lower {
-            most = most.min(-kappa);
         }
-        if upper {
-            least = least.max(-kappa);
+    };
+    let sums = in_parts(parts, |part| {
+        let range = range(part);
+        let mut at = curve;
+        at.seek(v[range.start] + chain.ramp(range.start));
+        let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut sum = Sum::default();
+        for i in range {
+            sum.add(force(chain, &mut at, v, i));
+            let kappa = sum.value();
+            let (lower, upper) = signs(i);
+            most = most.min(if lower { -kappa } else { f64::INFINITY });
+            least = least.max(if upper { -kappa } else { f64::NEG_INFINITY });
         }
+        Part { most, least, total: sum.value() }
+    });
+    let (mut least, mut most) = match first {
+        EndState::Free => (0.0, 0.0),
+        EndState::Lower => (f64::NEG_INFINITY, 0.0),
+        EndState::Upper => (0.0, f64::INFINITY),
+        EndState::Fixed => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let mut before = Sum::default();
+    let mut offsets = [0.0; PARTS];
+    for (part, offset) in sums[..parts].iter().zip(&mut offsets) {
+        *offset = before.value();
+        most = most.min(part.most - *offset);
+        least = least.max(part.least - *offset);
+        before.add(part.total);
     }
     let start = if least <= most {
         0.0_f64.clamp(least, most)
@@ -118,28 +146,48 @@ pub(super) fn certify(
         if kappa < 0.0 { -kappa * below.max(0.0) } else { kappa * above.max(0.0) }
     };
     let above_first = frame.hi.min(frame.wall) - v[0];
+    let below_last = v[last] - frame.last_min.max(frame.lo);
     // A value at its bound has no slack; what rounding left is not counted.
     let slack = |x: f64| if x <= contact { 0.0 } else { x };
-    let mut gap = paired(start, slack(v[0] - frame.lo), slack(above_first));
-    let mut sum = Sum::default();
-    let mut at = curve;
-    for i in 0..last {
-        sum.add(force(chain, &mut at, v, i));
-        let kappa = start + sum.value();
-        let rise = v[i + 1] - v[i];
-        let (below, above) = match links[i] {
-            LinkState::Free => (rise, chain.gap(i).min(span) - rise),
-            LinkState::Lower => (0.0, chain.gap(i).min(span)),
-            LinkState::Upper => (chain.gap(i).min(span), 0.0),
-            LinkState::Tied => (0.0, 0.0),
-        };
-        gap += paired(kappa, below, above);
-    }
-    sum.add(force(chain, &mut at, v, last));
-    let kappa = start + sum.value();
-    let below_last = v[last] - frame.last_min.max(frame.lo);
-    gap += paired(kappa, slack(frame.wall - v[last]), slack(below_last));
+    let gaps = in_parts(parts, |part| {
+        let range = range(part);
+        let mut at = curve;
+        at.seek(v[range.start] + chain.ramp(range.start));
+        let mut sum = Sum::default();
+        let mut gap = 0.0;
+        for i in range {
+            sum.add(force(chain, &mut at, v, i));
+            let kappa = start + (offsets[part] + sum.value());
+            if i == last {
+                gap += paired(kappa, slack(frame.wall - v[last]), slack(below_last));
+                break;
+            }
+            let (rise, room) = (v[i + 1] - v[i], chain.gap(i).min(span));
+            let (below, above) = match links[i] {
+                LinkState::Free => (rise, room - rise),
+                LinkState::Lower => (0.0, room),
+                LinkState::Upper => (room, 0.0),
+                LinkState::Tied => (0.0, 0.0),
+            };
+            gap += paired(kappa, below, above);
+        }
+        gap
+    });
+    let gap = paired(start, slack(v[0] - frame.lo), slack(above_first));
+    let gap = gaps[..parts].iter().fold(gap, |sum, part| sum + part);
     Certificate { first, last: last_state, residual, gap }
+}
+
+/// `run(part)` for each part, on several threads if there are several parts.
+fn in_parts<T: Copy + Default + Send>(parts: usize, run: impl Fn(usize) -> T + Sync) -> [T; PARTS] {
+    let mut answers = [T::default(); PARTS];
+    if parts == 1 {
+        answers[0] = run(0);
+    } else {
+        let answers = answers[..parts].par_iter_mut().enumerate();
+        answers.for_each(|(part, answer)| *answer = run(part));
+    }
+    answers
 }
 
 /// `ω_i (g(y_i) - c_i)`.

@@ -5,7 +5,7 @@ use crate::link::{InverseLink, PiecewiseLink};
 
 /// Evaluates `g` for slowly changing `y`. One implementation for each kind of objective, so that
 /// the loops over the chain contain the evaluation itself.
-pub(super) trait Curve: Copy {
+pub(super) trait Curve: Copy + Sync {
     /// Largest `g'` that the quadratic model uses. A link that is infinite at 0 or 1 has points of
     /// any curvature there, beside which the model would lose all others to rounding.
     const MODEL_SLOPE_MAX: f64 = 1e14;

@@ -4,6 +4,8 @@
 /// Rows of a coarse bucket on average: their keys fit the first-level cache.
 const COARSE_ROWS: usize = 1024;
 const MAX_COARSE: usize = 4096;
+/// Rows that one thread sorts at a time.
+const PART: usize = 16_384;
 /// A fine bucket with more rows than this is sorted by comparison.
 const CROWDED: u32 = 12;
 
@@ -29,12 +31,28 @@ pub(super) fn sort_rows(z: &[f64], scores: &mut Vec<f64>, order: &mut Vec<u32>) 
         (scores[*place as usize], order[*place as usize]) = (z, row as u32);
         *place += 1;
     }
+    sort_buckets(scores, order, 0, &ends[..buckets]);
+}
+
+/// Sorts each bucket, the buckets in halves on several threads; the first one starts at `start`.
+fn sort_buckets(scores: &mut [f64], order: &mut [u32], start: usize, ends: &[u32]) {
+    if scores.len() > PART && ends.len() > 1 {
+        let (left, right) = ends.split_at(ends.len() / 2);
+        let border = left[left.len() - 1] as usize;
+        let (left_scores, right_scores) = scores.split_at_mut(border - start);
+        let (left_order, right_order) = order.split_at_mut(border - start);
+        rayon::join(
+            || sort_buckets(left_scores, left_order, start, left),
+            || sort_buckets(right_scores, right_order, border, right),
+        );
+        return;
+    }
     let mut buffers = Buffers::default();
-    let mut start = 0;
-    for &end in &ends[..buckets] {
-        let range = start..end as usize;
+    let mut from = 0;
+    for &end in ends {
+        let range = from..end as usize - start;
+        from = range.end;
         buffers.sort(&mut scores[range.clone()], &mut order[range]);
-        start = end as usize;
     }
 }
 

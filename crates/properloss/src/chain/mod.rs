@@ -9,7 +9,7 @@
 //!
 //! - `problem`: the problem, its checks, its box; `solution`: the answer; `workspace`: [`solve`].
 //! - `quadratic`: the dynamic programme on knots (`knots`), kept in a `rope` or, when near-ties
-//!   make those slow, in a `tree`: O(m log m) always.
+//!   make those slow, in a `tree`: O(m log m) always; `halves`: from both ends at once.
 //! - `general`: Newton passes on the quadratic core for a Bregman objective; `curve` is `g = u⁻¹`,
 //!   `blocks` the exact shift of a block; `zero_weights` takes out points of weight 0.
 //! - `certificate`: multipliers, KKT residual, duality gap.
@@ -23,6 +23,7 @@ mod curve;
 mod distribution_sort;
 mod fit;
 mod general;
+mod halves;
 mod isotonic;
 mod knots;
 mod order;

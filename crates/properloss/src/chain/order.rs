@@ -1,5 +1,7 @@
 //! Scores in order, kept between iterations, with ties merged.
 
+use rayon::prelude::*;
+
 use super::distribution_sort::sort_rows;
 use super::problem::same_length;
 use crate::error::{Error, Result};
@@ -28,6 +30,26 @@ pub enum Resort {
 
 /// Moves an element may cost on average before insertion gives up.
 const INVERSION_BUDGET: u64 = 2;
+
+/// Rows that one thread repairs at a time.
+const PART: usize = 8192;
+
+/// Moves the entry `i` down to its place among the sorted ones before it; says how far.
+#[inline]
+fn insert_at(scores: &mut [f64], order: &mut [u32], i: usize) -> u64 {
+    let (key, row) = (scores[i], order[i]);
+    let mut j = i;
+    while j > 0 && scores[j - 1] > key {
+        scores[j] = scores[j - 1];
+        order[j] = order[j - 1];
+        j -= 1;
+    }
+    if j != i {
+        scores[j] = key;
+        order[j] = row;
+    }
+    (i - j) as u64
+}
 
 impl ScoreOrder {
     /// An empty order; the first [`update`](Self::update) sorts.
@@ -62,28 +84,42 @@ impl ScoreOrder {
         Ok(how)
     }
 
-    /// Insertion sort in the old order; `None` (order unfinished) when the budget is spent.
+    /// Insertion sort in the old order, of parts on several threads and then across their borders;
+    /// `None` (order unfinished) when the budget is spent.
     fn insert(&mut self, z: &[f64]) -> Option<u64> {
         let m = z.len();
-        self.scores.clear();
-        self.scores.extend(self.order.iter().map(|&row| z[row as usize]));
-        let (scores, order) = (&mut self.scores[..m], &mut self.order[..m]);
+        self.scores.resize(m, 0.0);
+        let (scores, order) = (&mut self.scores[..], &mut self.order[..]);
+        let moves: Vec<Option<u64>> = scores
+            .par_chunks_mut(PART)
+            .zip(order.par_chunks_mut(PART))
+            .map(|(scores, order)| {
+                for (score, &row) in scores.iter_mut().zip(&*order) {
+                    *score = z[row as usize];
+                }
+                let budget = INVERSION_BUDGET * scores.len() as u64 + 16;
+                let mut moves = 0;
+                for i in 1..scores.len() {
+                    moves += insert_at(scores, order, i);
+                    if moves > budget {
+                        return None;
+                    }
+                }
+                Some(moves)
+            })
+            .collect();
+        let mut moves = moves.into_iter().sum::<Option<u64>>()?;
         let budget = INVERSION_BUDGET * m as u64 + 16;
-        let mut moves = 0;
-        for i in 1..m {
-            let (key, row) = (scores[i], order[i]);
-            let mut j = i;
-            while j > 0 && scores[j - 1] > key {
-                scores[j] = scores[j - 1];
-                order[j] = order[j - 1];
-                j -= 1;
-            }
-            if j != i {
-                scores[j] = key;
-                order[j] = row;
-                moves += (i - j) as u64;
+        for border in (PART..m).step_by(PART) {
+            // Both sides are in order: the first one that stays where it is ends it.
+            for i in border..m {
+                let moved = insert_at(scores, order, i);
+                moves += moved;
                 if moves > budget {
                     return None;
+                }
+                if moved == 0 {
+                    break;
                 }
             }
         }
@@ -159,17 +195,23 @@ impl ScoreOrder {
     pub fn group_means(
         &self,
         weights: Option<&[f64]>,
-        target: impl Fn(usize) -> f64,
+        target: impl Fn(usize) -> f64 + Sync,
         out: &mut Vec<f64>,
     ) -> Result<()> {
         if let Some(weights) = weights {
             self.check("weights", weights.len())?;
         }
-        out.clear();
         if !self.has_ties() {
-            out.extend(self.order.iter().map(|&row| target(row as usize)));
+            out.resize(self.order.len(), 0.0);
+            let parts = out.par_chunks_mut(PART).zip(self.order.par_chunks(PART));
+            parts.for_each(|(out, order)| {
+                for (out, &row) in out.iter_mut().zip(order) {
+                    *out = target(row as usize);
+                }
+            });
             return Ok(());
         }
+        out.clear();
         out.extend((0..self.groups()).map(|g| match self.rows(g) {
             [row] => target(*row as usize),
             rows => {

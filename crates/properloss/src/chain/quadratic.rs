@@ -28,19 +28,19 @@ use super::tree::Tree;
 /// A knot, a shift, a mirrored knot and the offset of a block are all at most `4 span` in
 /// magnitude; with the unit `2^-51 span` (span rounded up to a power of two) they fit 53 bits.
 #[derive(Debug, Clone, Copy)]
-struct Grid {
+pub(super) struct Grid {
     /// `1.5 * 2^52` units: adding and subtracting it rounds to the unit.
     magic: f64,
 }
 
 impl Grid {
-    fn new(span: f64) -> Self {
+    pub fn new(span: f64) -> Self {
         let unit = if span > 1e-250 { 2f64.powi(exponent_above(span) - 51) } else { 1e-300 };
         Self { magic: 1.5 * (1u64 << 52) as f64 * unit }
     }
 
     #[inline]
-    fn round(self, x: f64) -> f64 {
+    pub fn round(self, x: f64) -> f64 {
         (x + self.magic) - self.magic
     }
 }
@@ -55,7 +55,7 @@ fn exponent_above(x: f64) -> i32 {
 /// The two stores, kept between solves.
 #[derive(Debug, Default)]
 pub(super) struct Stores {
-    rope: Rope,
+    pub rope: Rope,
     tree: Tree,
 }
 
@@ -97,15 +97,17 @@ pub(super) fn solve_core(
     };
     let gap = |i: usize| grid.round(gap(i));
     let mut work = CoreWork::default();
-    let mut end = core.forward(&mut stores.rope, &mut point, &gap, v);
+    let m = v.len();
+    let mut put = |i: usize, p: f64| v[i] = p;
+    let mut end = core.forward(&mut stores.rope, m, &mut point, &gap, &mut put);
     work.moves += stores.rope.moves();
     if end.is_none() {
         work.on_tree = true;
-        end = core.forward(&mut stores.tree, &mut point, &gap, v);
+        end = core.forward(&mut stores.tree, m, &mut point, &gap, &mut put);
         work.moves += stores.tree.moves();
     }
-    let bound = end.unwrap_or(wall);
-    let last = v.len() - 1;
+    let bound = end.map_or(wall, |end| end.bound);
+    let last = m - 1;
     let last_min = grid.round((frame.last_min - origin).max(0.0));
     v[last] = v[last].max(last_min).min(bound);
     backtrack(origin, gap, v, links);
@@ -114,30 +116,38 @@ pub(super) fn solve_core(
 
 /// The box of the core: `[0, hi]` for the first point, `wall` for all.
 #[derive(Debug, Clone, Copy)]
-struct Core {
-    grid: Grid,
-    wall: f64,
-    hi: f64,
+pub(super) struct Core {
+    pub grid: Grid,
+    pub wall: f64,
+    pub hi: f64,
+}
+
+/// Where a forward pass ended: the root of the last `f'`, and the upper end of its domain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End {
+    pub head: Head,
+    pub bound: f64,
 }
 
 impl Core {
-    /// The forward pass: `p_i` for every `i`, and the upper end of the last domain. `None` if the
-    /// store's budget is exceeded.
-    fn forward<S: KnotStore>(
+    /// The forward pass over `m` points: `p_i` goes to `put` for every `i`. `None` if the store's
+    /// budget is exceeded.
+    pub fn forward<S: KnotStore>(
         &self,
         store: &mut S,
+        m: usize,
         point: &mut impl FnMut(usize) -> (f64, f64),
         gap: &impl Fn(usize) -> f64,
-        p: &mut [f64],
-    ) -> Option<f64> {
+        put: &mut impl FnMut(usize, f64),
+    ) -> Option<End> {
         store.reset();
         let wall = self.wall;
         let mut bound = self.hi;
         let (w, t) = point(0);
         let mut head = start(bound, w, t);
         head.p = self.grid.round(head.p);
-        p[0] = head.p;
-        for i in 1..p.len() {
+        put(0, head.p);
+        for i in 1..m {
             let d = gap(i - 1);
             let (w, t) = point(i);
             if d <= 0.0 || head.p >= wall {
@@ -152,13 +162,13 @@ impl Core {
                 spread_and_add(store, &mut head, d, w, t, bound);
             }
             head.p = self.grid.round(head.p);
-            p[i] = head.p;
+            put(i, head.p);
             // Tested rarely: a guard against quadratic time, not a limit.
             if i % 1024 == 0 && store.over_budget(i) {
                 return None;
             }
         }
-        Some(bound)
+        Some(End { head, bound })
     }
 }
 
@@ -260,17 +270,21 @@ fn backtrack(origin: f64, gap: impl Fn(usize) -> f64, v: &mut [f64], links: &mut
     let mut next = v[last];
     v[last] = next + origin;
     for i in (0..last).rev() {
-        let d = gap(i);
-        let p = v[i];
-        (next, links[i]) = if d <= 0.0 {
-            (next, LinkState::Tied)
-        } else if p >= next {
-            (next, LinkState::Lower)
-        } else if p <= next - d {
-            (next - d, LinkState::Upper)
-        } else {
-            (p, LinkState::Free)
-        };
+        (next, links[i]) = settle(v[i], next, gap(i));
         v[i] = next + origin;
+    }
+}
+
+/// `p` brought into `[next - d, next]`, and what that says of the link.
+#[inline]
+pub(super) fn settle(p: f64, next: f64, d: f64) -> (f64, LinkState) {
+    if d <= 0.0 {
+        (next, LinkState::Tied)
+    } else if p >= next {
+        (next, LinkState::Lower)
+    } else if p <= next - d {
+        (next - d, LinkState::Upper)
+    } else {
+        (p, LinkState::Free)
     }
 }

@@ -7,8 +7,10 @@
 
 use super::knots::{Head, Knot, KnotStore, Landing, Probe};
 
-/// Knots in a block at most, a multiple of 4; after a split it is half full.
+/// Knots in a block at most, a multiple of 4.
 const B: usize = 16;
+/// Knots that leave a full block at most.
+const OUTER: usize = 12;
 /// Knots tested at once inside a block.
 const GROUP: usize = 4;
 
@@ -144,28 +146,29 @@ impl Rope {
         self.pool.len() - 1
     }
 
-    /// The current block is full: its outer half on the larger side becomes a block of its own.
+    /// The current block is full: most of its larger side, from the outer end, becomes a block of
+    /// its own. Most rather than half: blocks put aside are then well filled.
     #[cold]
     fn split(&mut self) {
-        const HALF: usize = B / 2;
         let id = self.new_block();
         let current = &mut self.pool[self.current];
-        let left = current.left;
+        let (left, right) = (current.left, current.right);
         let mut knots = [NO_KNOT; B];
-        if left >= HALF {
-            knots[..HALF].copy_from_slice(&current.knots[..HALF]);
-            current.knots.copy_within(HALF..left, 0);
-            current.knots[left - HALF..left].fill(NO_KNOT);
-            current.left = left - HALF;
-            self.pool[id] = Block { left: HALF, knots, ..EMPTY_BLOCK };
+        if left >= B / 2 {
+            let n = left.min(OUTER);
+            knots[..n].copy_from_slice(&current.knots[..n]);
+            current.knots.copy_within(n..left, 0);
+            current.knots[left - n..left].fill(NO_KNOT);
+            current.left = left - n;
+            self.pool[id] = Block { left: n, knots, ..EMPTY_BLOCK };
             self.sides[0].push(id as u32);
         } else {
-            let right = current.right;
-            knots[HALF..].copy_from_slice(&current.knots[HALF..]);
-            current.knots.copy_within(right..HALF, right + HALF);
-            current.knots[right..right + HALF].fill(NO_KNOT);
-            current.right = right + HALF;
-            self.pool[id] = Block { right: HALF, knots, ..EMPTY_BLOCK };
+            let n = (B - right).min(OUTER);
+            knots[B - n..].copy_from_slice(&current.knots[B - n..]);
+            current.knots.copy_within(right..B - n, right + n);
+            current.knots[right..right + n].fill(NO_KNOT);
+            current.right = right + n;
+            self.pool[id] = Block { right: B - n, knots, ..EMPTY_BLOCK };
             self.sides[1].push(id as u32);
         }
         self.pool[id].seal();
@@ -276,6 +279,48 @@ impl Rope {
         }
     }
 
+    /// The knots of one side from the root outwards, where they stand now; without those of the
+    /// first `skip` blocks.
+    pub fn outwards<const RIGHT: bool>(&self, skip: usize) -> impl Iterator<Item = Knot> + '_ {
+        let shift = if RIGHT { self.shift } else { 0.0 };
+        let near = if skip == 0 { self.near::<RIGHT>() } else { &[] };
+        let blocks = self.sides[usize::from(RIGHT)].iter().rev().skip(skip.saturating_sub(1));
+        let far = blocks.flat_map(|&id| {
+            let block = &self.pool[id as usize];
+            let (left, right) = (&block.knots[..block.left], &block.knots[block.right..]);
+            let knots = if left.is_empty() { right } else { left };
+            toward::<RIGHT>(knots).map(|k| Knot { x: k.x + block.offset, ..k })
+        });
+        toward::<RIGHT>(near).chain(far).map(move |k| Knot { x: k.x + shift, ..k })
+    }
+
+    /// The knots of the current block on one side.
+    fn near<const RIGHT: bool>(&self) -> &[Knot] {
+        let current = &self.pool[self.current];
+        if RIGHT { &current.knots[current.right..] } else { &current.knots[..current.left] }
+    }
+
+    /// `f'` (negated to the right) behind each block, from the probe at the root outwards.
+    pub fn behind_blocks<const RIGHT: bool>(
+        &self,
+        from: Probe,
+    ) -> impl Iterator<Item = Probe> + '_ {
+        let shift = if RIGHT { self.shift } else { 0.0 };
+        let sign = sign::<RIGHT>();
+        let start = Probe { x: from.x - shift, ..from };
+        let near = toward::<RIGHT>(self.near::<RIGHT>()).fold(start, |at, k| Probe {
+            x: k.x,
+            value: at.value - at.slope * (sign * (at.x - k.x)) - k.dj,
+            slope: at.slope - sign * k.ds,
+        });
+        let blocks = self.sides[usize::from(RIGHT)].iter().rev();
+        let far = blocks.scan(near, |at, &id| {
+            *at = self.pool[id as usize].cross::<RIGHT>(*at);
+            Some(*at)
+        });
+        std::iter::once(near).chain(far).map(move |at| Probe { x: at.x + shift, ..at })
+    }
+
     /// Sets `D` to 0 and drops the blocks at or beyond `wall`.
     fn rebase(&mut self, wall: f64) {
         let shift = self.shift;
@@ -294,6 +339,12 @@ impl Rope {
         current.knots[current.right..].iter_mut().for_each(|k| k.x += shift);
         self.shift = 0.0;
     }
+}
+
+/// In increasing order to the right, in decreasing order to the left.
+fn toward<const RIGHT: bool>(knots: &[Knot]) -> impl Iterator<Item = Knot> + '_ {
+    let n = knots.len();
+    (0..n).map(move |i| knots[if RIGHT { i } else { n - 1 - i }])
 }
 
 /// A root between `at` and the knot at `end`.

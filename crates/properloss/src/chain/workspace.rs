@@ -4,6 +4,7 @@ use super::blocks::{Chain, balance_blocks};
 use super::certificate::{Certificate, certify};
 use super::curve::{Curve, Identity, Pieces, Smooth, Units};
 use super::general::{Trial, minimise, warm_start};
+use super::halves::{LONG, solve_halves};
 use super::problem::{ChainProblem, Objective, Validated};
 use super::quadratic::{CoreWork, Stores, solve_core};
 use super::solution::{ChainSolution, LinkState};
@@ -22,7 +23,8 @@ pub fn solve(problem: &ChainProblem) -> Result<ChainSolution> {
 #[derive(Debug, Default)]
 pub struct Workspace {
     solution: ChainSolution,
-    stores: Stores,
+    /// For the two halves of a chain; the first serves a whole one.
+    stores: [Stores; 2],
     trial: Trial,
     compacted: Compacted,
 }
@@ -112,7 +114,11 @@ impl Workspace {
         let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
         let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
         let gap = |i: usize| chain.gap(i);
-        let work = solve_core(&mut self.stores, &chain.frame, point, gap, v, links);
+        let work = if chain.len() < LONG {
+            solve_core(&mut self.stores[0], &chain.frame, point, gap, v, links)
+        } else {
+            solve_halves(&mut self.stores, &chain.frame, point, gap, v, links)
+        };
         let mut certificate = certify(chain, Identity, v, links);
         if certificate.residual > POLISH * total_weight {
             balance_blocks(chain, Identity, v, links, (0, chain.len() - 1));
@@ -125,7 +131,7 @@ impl Workspace {
         let solution = &mut self.solution;
         let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
         warm_start(chain, &curve, v, links);
-        let work = minimise(chain, curve, &mut self.stores, &mut self.trial, v, links);
+        let work = minimise(chain, curve, &mut self.stores[0], &mut self.trial, v, links);
         let certificate = certify(chain, curve, v, links);
         let passes = work.points.div_ceil(chain.len());
         let scale = chain.units.scale;

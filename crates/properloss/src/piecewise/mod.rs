@@ -209,7 +209,8 @@ fn merge(x: &[f64], y: &[f64], what: &'static str, at: &[f64], out: &mut [f64]) 
         });
     }
     let last = x.len() - 1;
-    let mut k = 0;
+    let Some(first) = at.first() else { return Ok(()) };
+    let mut k = x.partition_point(|x| x <= first).clamp(1, last) - 1;
     for (index, (&value, out)) in at.iter().zip(out).enumerate() {
         if value.is_nan() {
             return Err(Error::NotFinite { what, index, value });

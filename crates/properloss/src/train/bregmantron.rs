@@ -119,23 +119,23 @@ impl BregmanTron {
         };
         // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
         let mut descent = Descent::new(sample, &design, options);
-        let mut link_step = LinkStep::new(self, sample, descent.z())?;
+        let mut link_step = LinkStep::new(self, sample, descent.take_predictions())?;
         let mut progress = Progress::new(self.max_iter, self.tol);
 
         let termination = loop {
             // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
-            link_step.remember_scores(descent.z());
-            let moved = descent.advance(link_step.link(), |i| link_step.y_hat()[i]);
+            let moved = descent.advance_from_predictions();
             // Step 2: order the examples by w_{t+1}·x.
             link_step.order(descent.z())?;
             // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
             // Step 4: u_{t+1} = fit(y_hat_{t+1}).
             let LinkFit { slope_min, slope_max, change } = link_step.fit()?;
+            let loss = link_step.predict(descent.take_predictions())?;
 
             let (score_min, score_max) = link_step.score_range();
             let iteration = Iteration {
                 iteration: progress.next(),
-                loss: link_step.loss(),
+                loss,
                 gap: moved.gap,
                 step: moved.eta,
                 score_min,

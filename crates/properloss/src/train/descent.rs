@@ -44,8 +44,10 @@ pub(super) struct Descent<'s, 'a> {
     design: &'s Design<'a>,
     options: DescentOptions,
     w: Vec<f64>,
+    /// The scores; between [`take_predictions`](Descent::take_predictions) and Step 1 what replaces
+    /// them, so that a row costs 8 bytes here.
     z: Vec<f64>,
-    /// `omega_i (y_i - y_hat_i)`.
+    /// `omega_i (y_i - y_hat_i)`, for trainers that keep their scores.
     residual: Vec<f64>,
     gradient: Vec<f64>,
     /// `X g`, for the line search only.
@@ -86,7 +88,7 @@ impl<'s, 'a> Descent<'s, 'a> {
             options,
             w: vec![0.0; design.dimension()],
             z: vec![0.0; rows],
-            residual: vec![0.0; rows],
+            residual: Vec::new(),
             gradient: vec![0.0; design.dimension()],
             direction: if line_search { vec![0.0; rows] } else { Vec::new() },
             eta,
@@ -103,20 +105,34 @@ impl<'s, 'a> Descent<'s, 'a> {
         &self.z
     }
 
-    /// `mu_y - mu_t = E[(y - y_hat) x]`, with `y_hat(i)` the current prediction for row `i`.
-    ///
-    /// The gradient of the loss is its negative: `d/dw E[U(w·x) + U*(y) - y w·x] = mu_t - mu_y`.
-    fn mean_operator_gap(&mut self, y_hat: impl Fn(usize) -> f64 + Sync) {
-        let total = self.sample.total_weight();
-        let labels = self.sample.labels();
-        let sample = self.sample;
-        self.residual.par_chunks_mut(CHUNK).enumerate().for_each(|(c, chunk)| {
+    /// Room for the predictions of the rows, in the place of the scores.
+    pub fn take_predictions(&mut self) -> &mut [f64] {
+        &mut self.z
+    }
+
+    /// `omega_i (y_i - y_hat_i)` in the place of `y_hat`.
+    fn to_residual(sample: &Sample<'_>, y_hat: &mut [f64]) {
+        let (total, labels) = (sample.total_weight(), sample.labels());
+        y_hat.par_chunks_mut(CHUNK).enumerate().for_each(|(c, chunk)| {
             for (k, r) in chunk.iter_mut().enumerate() {
                 let i = c * CHUNK + k;
-                *r = sample.weight(i) / total * (f64::from(labels[i]) - y_hat(i));
+                *r = sample.weight(i) / total * (f64::from(labels[i]) - *r);
             }
         });
+    }
+
+    /// `mu_y - mu_t = E[(y - y_hat) x]`, with `y_hat` the current predictions.
+    ///
+    /// The gradient of the loss is its negative: `d/dw E[U(w·x) + U*(y) - y w·x] = mu_t - mu_y`.
+    fn mean_operator_gap(&mut self, y_hat: &[f64]) {
+        self.residual.clear();
+        self.residual.extend_from_slice(y_hat);
+        Self::to_residual(self.sample, &mut self.residual);
         self.design.adjoint(&self.residual, &mut self.gradient);
+        self.penalise();
+    }
+
+    fn penalise(&mut self) {
         if self.options.l2 > 0.0 {
             let penalised = penalised(self.design);
             for j in 0..penalised {
@@ -125,12 +141,17 @@ impl<'s, 'a> Descent<'s, 'a> {
         }
     }
 
+    /// One gradient step from the predictions that [`take_predictions`](Self::take_predictions)
+    /// received; the scores come back to their place. Without line search.
+    pub fn advance_from_predictions(&mut self) -> Moved {
+        Self::to_residual(self.sample, &mut self.z);
+        self.design.adjoint(&self.z, &mut self.gradient);
+        self.penalise();
+        self.update(norm(&self.gradient), true)
+    }
+
     /// One gradient step under the link that made the predictions `y_hat`.
-    pub fn advance(
-        &mut self,
-        link: &dyn InverseLink,
-        y_hat: impl Fn(usize) -> f64 + Sync,
-    ) -> Moved {
+    pub fn advance(&mut self, link: &dyn InverseLink, y_hat: &[f64]) -> Moved {
         self.mean_operator_gap(y_hat);
         let gap = norm(&self.gradient);
         let mut fresh = true;
@@ -139,6 +160,11 @@ impl<'s, 'a> Descent<'s, 'a> {
             self.eta = self.line_search(link, gap);
             fresh = self.since_refresh >= REFRESH;
         }
+        self.update(gap, fresh)
+    }
+
+    /// `w <- w + eta g`, and the scores with it.
+    fn update(&mut self, gap: f64, fresh: bool) -> Moved {
         let eta = self.eta;
         let mut moved = 0.0;
         for (w, g) in self.w.iter_mut().zip(&self.gradient) {
@@ -269,7 +295,8 @@ mod tests {
             descent.w.copy_from_slice(&[0.4, -0.3]);
             design.scores(&descent.w.clone(), &mut descent.z);
             let z = descent.z.clone();
-            descent.mean_operator_gap(|i| link.u(z[i]));
+            let y_hat: Vec<f64> = z.iter().map(|&z| link.u(z)).collect();
+            descent.mean_operator_gap(&y_hat);
             // mu_y = E[y x], mu_t = E[u(z) x], by hand.
             for j in 0..2 {
                 let (mut mu_y, mut mu_t) = (0.0, 0.0);
@@ -294,7 +321,7 @@ mod tests {
         let design = Design::new(&sample, Scaling::None, true);
         let bounded = DescentOptions { max_norm: Some(0.05), ..options(Step::Paper) };
         let mut descent = Descent::new(&sample, &design, bounded);
-        let moved = descent.advance(&Sigmoid, |_| 0.5);
+        let moved = descent.advance(&Sigmoid, &[0.5; 5]);
         let norm = norm(&descent.w()[..2]);
         assert!((norm - 0.05).abs() < 1e-15, "{norm}");
         // The intercept is free: E[y - 1/2] = 2/5 - 1/2.
@@ -310,8 +337,8 @@ mod tests {
         let mut descent = Descent::new(&sample, &design, options(Step::Auto));
         let mut loss = mean_loss(&Sigmoid, &sample, |i| descent.z()[i]);
         for _ in 0..200 {
-            let z = descent.z().to_vec();
-            let moved = descent.advance(&Sigmoid, |i| Sigmoid.u(z[i]));
+            let y_hat: Vec<f64> = descent.z().iter().map(|&z| Sigmoid.u(z)).collect();
+            let moved = descent.advance(&Sigmoid, &y_hat);
             let next = mean_loss(&Sigmoid, &sample, |i| descent.z()[i]);
             assert!(next <= loss - 0.5 * moved.eta * moved.gap * moved.gap + 1e-14);
             loss = next;

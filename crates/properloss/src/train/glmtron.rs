@@ -64,7 +64,7 @@ impl Glmtron {
 
         let termination = loop {
             // w <- w + eta E[(y - u(w·x)) x]
-            let moved = descent.advance(link, |i| y_hat[i]);
+            let moved = descent.advance(link, &y_hat);
             // y_hat <- u(w·x)
             for (y_hat, &z) in y_hat.iter_mut().zip(descent.z()) {
                 *y_hat = link.u(z);

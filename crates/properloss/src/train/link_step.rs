@@ -1,5 +1,7 @@
 //! Steps 2 to 4 of BregmanTron: order the scores, fit the predictions, make them a link.
 
+use rayon::prelude::*;
+
 use super::bregmantron::{BregmanTron, EndSlope, LinkObjective, Target};
 use super::sorted_loss::mean_loss_sorted;
 use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, fit_link_with, minimal_top};
@@ -14,13 +16,20 @@ pub(super) struct LinkStep<'s, 'a> {
     link: PiecewiseLink,
     order: ScoreOrder,
     workspace: Workspace,
-    /// `y_hat_t` by row.
-    y_hat: Vec<f64>,
-    /// `u_t⁻¹(y_hat_t)` by row: the scores before Step 1. Kept only where the target needs them.
-    old_scores: Vec<f64>,
+    /// By row what the target needs of the iteration before: `y_hat_t`, or the scores
+    /// `u_t⁻¹(y_hat_t)` before Step 1. Empty for other targets.
+    previous: Vec<f64>,
     /// By group of equal scores: weights and targets.
     weights: Vec<f64>,
     targets: Vec<f64>,
+}
+
+/// What a target needs of the iteration before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    Scores,
+    Predictions,
 }
 
 /// What Steps 3 and 4 did.
@@ -32,8 +41,8 @@ pub(super) struct LinkFit {
 }
 
 impl<'s, 'a> LinkStep<'s, 'a> {
-    /// Iteration `t = 0`: the link at the scores of `w_1 = 0`.
-    pub fn new(options: &'s BregmanTron, sample: &'s Sample<'a>, z: &[f64]) -> Result<Self> {
+    /// Iteration `t = 0`: the link at the scores `z` of `w_1 = 0`, which the predictions replace.
+    pub fn new(options: &'s BregmanTron, sample: &'s Sample<'a>, z: &mut [f64]) -> Result<Self> {
         // u_0 = clip(a z + b) with b = u_0(0) = the base rate, and y_hat_0 constant at it.
         let base_rate = sample.base_rate();
         let link = match &options.initial_link {
@@ -44,25 +53,33 @@ impl<'s, 'a> LinkStep<'s, 'a> {
                 PiecewiseLink::from_knots(knots, vec![0.0, 1.0])?
             }
         };
-        let y_hat = match &options.initial_link {
-            Some(link) => z.iter().map(|&z| link.u(z)).collect(),
-            None => vec![base_rate; z.len()],
-        };
         let mut state = Self {
             options,
             sample,
             link,
             order: ScoreOrder::new(),
             workspace: Workspace::new(),
-            y_hat,
-            old_scores: Vec::new(),
+            previous: Vec::new(),
             weights: Vec::new(),
             targets: Vec::new(),
         };
-        if options.initial_link.is_none() {
-            state.remember_scores(z);
-            state.order(z)?;
-            state.fit()?;
+        state.previous = match state.needs() {
+            Needs::Nothing => Vec::new(),
+            Needs::Scores => z.to_vec(),
+            Needs::Predictions => vec![base_rate; z.len()],
+        };
+        match &options.initial_link {
+            None => {
+                state.order(z)?;
+                state.fit()?;
+                state.predict(z)?;
+            }
+            Some(link) => {
+                z.iter_mut().for_each(|z| *z = link.u(*z));
+                if state.needs() == Needs::Predictions {
+                    state.previous.copy_from_slice(z);
+                }
+            }
         }
         Ok(state)
     }
@@ -75,22 +92,35 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         self.link
     }
 
-    pub fn y_hat(&self) -> &[f64] {
-        &self.y_hat
-    }
-
     pub fn score_range(&self) -> (f64, f64) {
         let z = self.order.scores();
         (z[0], z[z.len() - 1])
     }
 
-    /// Keeps the scores at which `y_hat_t` was fitted: `c_i = u_t⁻¹(y_hat_ti) = w_t·x_i`.
-    pub fn remember_scores(&mut self, z: &[f64]) {
-        if self.options.target == Target::Previous
-            && self.options.objective == LinkObjective::Bregman
-        {
-            self.old_scores.clear();
-            self.old_scores.extend_from_slice(z);
+    /// The predictions `y_hat_{t+1}` of the rows, in the place of their scores `w_{t+1}·x`. Answers
+    /// with `E[U(z) + U*(y) - y z]` of the link just fitted, at the scores it was fitted on.
+    pub fn predict(&mut self, z: &mut [f64]) -> Result<f64> {
+        if self.needs() == Needs::Scores {
+            self.previous.copy_from_slice(z);
+        }
+        let (order, values) = (&self.order, &self.workspace.solution().values);
+        let (scattered, loss) = rayon::join(
+            || order.scatter(values, z),
+            || mean_loss_sorted(self.link.knots(), order, self.sample),
+        );
+        scattered?;
+        if self.needs() == Needs::Predictions {
+            self.previous.copy_from_slice(z);
+        }
+        Ok(loss)
+    }
+
+    /// What the next target needs of this iteration, by row.
+    fn needs(&self) -> Needs {
+        match (self.options.target, self.options.objective) {
+            (Target::Previous, LinkObjective::Bregman) => Needs::Scores,
+            (Target::Previous, LinkObjective::Quadratic) => Needs::Predictions,
+            _ => Needs::Nothing,
         }
     }
 
@@ -111,16 +141,19 @@ impl<'s, 'a> LinkStep<'s, 'a> {
     /// Steps 3 and 4.
     pub fn fit(&mut self) -> Result<LinkFit> {
         let (n, cap) = self.slope_bounds();
-        let change = self.fit_predictions(n, cap)?;
-        // Step 4: fit.
+        self.fit_predictions(n, cap)?;
         let end_slope = match self.options.end_slope {
             EndSlope::Min => n,
             EndSlope::Max => cap,
         };
-        let knots = fit_link_with(self.workspace.solution(), self.order.scores(), end_slope)?;
-        self.link = PiecewiseLink::new(knots)?;
-        self.order.scatter(&self.workspace.solution().values, &mut self.y_hat)?;
-        Ok(LinkFit { slope_min: n, slope_max: cap, change })
+        // Step 4: fit.
+        let (solution, z) = (self.workspace.solution(), self.order.scores());
+        let (change, knots) = rayon::join(
+            || max_change(&self.link, z, &solution.values, &mut self.targets),
+            || fit_link_with(solution, z, end_slope),
+        );
+        self.link = PiecewiseLink::new(knots?)?;
+        Ok(LinkFit { slope_min: n, slope_max: cap, change: change? })
     }
 
     /// `n_t = min(n, kappa / range)` keeps the problem feasible, `N_t = max(N, n_t)`.
@@ -136,14 +169,13 @@ impl<'s, 'a> LinkStep<'s, 'a> {
     }
 
     /// Step 3: `argmin E[D(y_hat, target)]` within the slope bounds, `0 <= y_hat_1`, `y_hat_m <= 1`.
-    /// Answers with `max |y_hat_{t+1} - u_t|` at the new scores.
-    fn fit_predictions(&mut self, n: f64, cap: f64) -> Result<f64> {
+    fn fit_predictions(&mut self, n: f64, cap: f64) -> Result<()> {
         let row_weights = self.sample.weights();
         let labels = self.sample.labels();
         let z = self.order.scores();
         let (z_min, z_max) = self.link.support();
         let unit_weights = self.unit_weights();
-        let (y_hat, old, targets) = (&self.y_hat, &self.old_scores, &mut self.targets);
+        let (previous, targets) = (&self.previous, &mut self.targets);
         let bregman = self.options.objective == LinkObjective::Bregman;
         match (self.options.target, bregman) {
             (Target::Approx, _) => {
@@ -151,10 +183,9 @@ impl<'s, 'a> LinkStep<'s, 'a> {
                 targets.clear();
                 targets.extend(values);
             }
-            (Target::Previous, false) => {
-                self.order.group_means(row_weights, |i| y_hat[i], targets)?
+            (Target::Previous, _) => {
+                self.order.group_means(row_weights, |i| previous[i], targets)?
             }
-            (Target::Previous, true) => self.order.group_means(row_weights, |i| old[i], targets)?,
             (Target::Labels, false) => {
                 self.order.group_means(row_weights, |i| f64::from(labels[i]), targets)?;
             }
@@ -183,16 +214,21 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         if !unit_weights {
             problem = problem.with_weights(&self.weights);
         }
-        let solution = self.workspace.solve(&problem)?;
-        // The targets have served: their place takes u_t at the new scores.
-        targets.resize(z.len(), 0.0);
-        self.link.u_sorted_into(z, targets)?;
-        let changes = solution.values.iter().zip(&*targets).map(|(new, old)| (new - old).abs());
-        Ok(changes.fold(0.0, f64::max))
+        self.workspace.solve(&problem)?;
+        Ok(())
     }
+}
 
-    /// `E[U(z) + U*(y) - y z]` of the link just fitted, at the scores it was fitted on.
-    pub fn loss(&self) -> f64 {
-        mean_loss_sorted(self.link.knots(), &self.order, self.sample)
-    }
+/// Scores that one thread compares at a time.
+const PART: usize = 8192;
+
+/// `max |y_hat_{t+1} - u_t|` at the new scores. The targets have served: their place takes `u_t`.
+fn max_change(link: &PiecewiseLink, z: &[f64], values: &[f64], room: &mut Vec<f64>) -> Result<f64> {
+    room.resize(z.len(), 0.0);
+    let parts = room.par_chunks_mut(PART).zip(z.par_chunks(PART)).zip(values.par_chunks(PART));
+    let changes = parts.map(|((old, z), new)| {
+        link.u_sorted_into(z, old)?;
+        Ok(new.iter().zip(&*old).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max))
+    });
+    changes.try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))
 }

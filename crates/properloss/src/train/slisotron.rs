@@ -77,7 +77,7 @@ impl Slisotron {
 
         let termination = loop {
             // Step 1: w_{t+1} = w_t - eta E[(u_t(w_t·x) - y) x].
-            let moved = descent.advance(&link, |i| y_hat[i]);
+            let moved = descent.advance(&link, &y_hat);
             // Steps 2 and 3: order the examples by z = w_{t+1}·x. Step 4: regress the labels on z.
             let next = regression.fit(descent.z(), sample)?;
             let scores = regression.order.scores();

@@ -17,10 +17,18 @@ pub(super) fn mean_loss_sorted(
         let rows = order.rows(group).iter().map(|&row| row as usize);
         rows.filter(|&row| sample.labels()[row] == label).map(|row| sample.weight(row)).sum()
     };
-    let (x, u) = (knots.x(), knots.y());
     let z = order.scores();
-    let last = x.len() - 1;
+    let (negatives, positives) = rayon::join(
+        || negatives(knots, z, |group| class_weight(group, 0)),
+        || positives(knots, z, |group| class_weight(group, 1)),
+    );
+    (negatives + positives) / sample.total_weight()
+}
 
+/// `Σ ω int_{-inf}^z u`.
+fn negatives(knots: &PiecewiseAffine, z: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
+    let (x, u) = (knots.x(), knots.y());
+    let last = x.len() - 1;
     let mut sum = 0.0;
     // The integral of u up to the knot k, the last one at or below the score.
     let (mut k, mut below) = (0, 0.0);
@@ -37,8 +45,16 @@ pub(super) fn mean_loss_sorted(
             let rise = knots.piece_slope(k) * (z - x[k]);
             (z - x[k]) * (u[k] + 0.5 * rise)
         };
-        sum += class_weight(group, 0) * (below + inside);
+        sum += weight(group) * (below + inside);
     }
+    sum
+}
+
+/// `Σ ω int_z^inf (1 - u)`.
+fn positives(knots: &PiecewiseAffine, z: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
+    let (x, u) = (knots.x(), knots.y());
+    let last = x.len() - 1;
+    let mut sum = 0.0;
     // The integral of 1 - u from the knot k, the first one at or above the score.
     let (mut k, mut above) = (last, 0.0);
     for (group, &z) in z.iter().enumerate().rev() {
@@ -54,7 +70,7 @@ pub(super) fn mean_loss_sorted(
             let drop = knots.piece_slope(k - 1) * (x[k] - z);
             (x[k] - z) * ((1.0 - u[k]) + 0.5 * drop)
         };
-        sum += class_weight(group, 1) * (above + inside);
+        sum += weight(group) * (above + inside);
     }
-    sum / sample.total_weight()
+    sum
 }
