@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: quality bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+.PHONY: quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,9 +60,13 @@ bench-train: $(VENV)/.installed ## an iteration against the products of numpy an
 	cargo build --release --quiet -p bench-train
 	$(PY) bench/train/bench.py
 
-quality: build-python ## the default estimator against calibrated logistic regression (hours)
+quality: build-python ## the default estimator against calibrated logistic regression (an hour)
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/quality/run.py --profile full --out target/quality
+	mkdir -p docs/quality && cp target/quality/report.md target/quality/differences.svg docs/quality/
+
+quality-time: build-python ## seconds of the default estimator beside LogisticRegressionCV's, in one run
+	$(PY) bench/quality/timing.py
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost

@@ -6,6 +6,7 @@ from collections import defaultdict
 import numpy as np
 from scipy.stats import t as student
 
+FEWEST = 3  # repetitions below which a cell says nothing (others had too few of a class)
 UNIT = 1e4  # differences are shown in 1e-4 nats
 BASELINES = {
     "synthetic": ["logistic-cv", "sigmoid", "isotonic", "logistic-grid", "logistic"],
@@ -37,7 +38,7 @@ def collect(records, metric):
         table[key] = {}
         for name, repetitions in names.items():
             full = [repetitions[r] for r in sorted(repetitions) if needed <= repetitions[r].keys()]
-            if full:
+            if len(full) >= FEWEST:
                 table[key][name] = {m: [row[m] for row in full] for m in needed}
         if not table[key]:
             del table[key]
@@ -85,6 +86,15 @@ def markdown(records, summary):
         "of paired differences over fresh splits. A win or a loss is a difference beyond the 97.5 % "
         "point of Student's t. `held-out` sets and families were not looked at while the defaults "
         "were chosen.\n"
+    )
+    repetitions = max(c["repetitions"] for row in summary for c in row["cells"])
+    cells = [c for row in summary if row["baseline"] == "logistic-cv" for c in row["cells"]]
+    lost = [c for c in cells if c["outcome"] == "loss"]
+    yield (
+        f"{repetitions} repetitions a cell. Against LogisticRegressionCV: {len(cells)} cells, "
+        f"{sum(c['outcome'] == 'win' for c in cells)} wins, {len(lost)} losses"
+        + (": " + ", ".join(f"{c['name']} {UNIT * c['mean']:+.0f} ± {UNIT * c['error']:.0f}" for c in lost) if lost else "")
+        + ". By chance alone one cell in 40 would be called a loss. Seconds are those of the processor, one thread.\n"
     )
     yield "![Differences by data set](differences.svg)\n"
     for block in dict.fromkeys(row["block"] for row in summary):
@@ -155,9 +165,14 @@ def plot(summary, path):
 
     plt.rcParams["svg.hashsalt"] = "properloss"
     blocks = list(dict.fromkeys(row["block"] for row in summary))
-    figure, axes = plt.subplots(1, len(blocks), figsize=(3.6 * len(blocks), 4.2), squeeze=False)
+    columns = min(3, len(blocks))
+    lines = -(-len(blocks) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(4 * columns, 3.4 * lines), squeeze=False)
+    for empty in axes.flat[len(blocks):]:
+        empty.set_axis_off()
     colours = {"win": "#1b7837", "tie": "#999999", "loss": "#b2182b"}
-    for axis, block in zip(axes[0], blocks):
+    blocks.sort(key=lambda block: (block.endswith("held-out"), ["real", "synthetic", "calibration"].index(kind_of(block))))
+    for axis, block in zip(axes.flat, blocks):
         baseline = BASELINES[kind_of(block)][0]
         rows = [r for r in summary if r["block"] == block and r["baseline"] == baseline]
         for position, row in enumerate(rows):
@@ -174,7 +189,9 @@ def plot(summary, path):
         axis.set_xticks(range(len(rows)), [size(r["m"]) for r in rows])
         axis.set_title(f"{block}, against {baseline}", fontsize=9)
         axis.set_xlabel("training rows")
-    axes[0][0].set_ylabel("difference of log-loss, 1e-4 nats (below 0: better)")
+    for line in axes:
+        line[0].set_ylabel("difference of log-loss, 1e-4 nats\n(below 0: better)")
+    figure.suptitle("Each dot a data set: green won, grey tied, red lost; the bar is the mean", fontsize=10)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
 
