@@ -374,7 +374,8 @@ class CanonicalLossClassifier(ProperClassifier):
     """The linear classifier of a given proper loss: its minimum, with an L2 penalty.
 
     The loss may be built in (``"sigmoid"`` is logistic regression) or learned on another task:
-    ``CanonicalLossClassifier(loss=other.loss_)`` transfers it.
+    ``CanonicalLossClassifier(loss=other.link_)`` transfers it. A link that does not reach 0 and 1
+    (noisy labels) has its loss up to a constant only; it needs a penalty, a finite ``C``.
 
     Parameters
     ----------

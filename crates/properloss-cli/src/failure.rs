@@ -131,6 +131,9 @@ impl From<properloss::Error> for Failure {
             properloss::Error::UnboundedLoss { .. } => {
                 Some("choose another --link, or learn the loss with --method certified".into())
             }
+            properloss::Error::NeedsPenalty { .. } => {
+                Some("leave out `--l2 0`, or choose another --link".into())
+            }
             _ => None,
         };
         Self::User { message: error.to_string(), hint }

@@ -156,6 +156,15 @@ pub enum Error {
         /// The link.
         link: String,
     },
+    /// The canonical loss of this link has no minimum of its own.
+    #[error(
+        "the link {link} reaches 0 or 1 too slowly or not at all: its canonical loss is known up to \
+         a constant only and has no lower bound; give a penalty, l2 > 0"
+    )]
+    NeedsPenalty {
+        /// The link.
+        link: String,
+    },
     /// A sequence that has to be in order is not.
     #[error("{what}[{index}] is {value}, below {what}[{}], which is {previous}; sort it first", index - 1)]
     NotSorted {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use properloss::Error;
 use properloss::design::Scaling;
-use properloss::link::{self, InverseLink, PiecewiseLink, Sigmoid};
+use properloss::link::{self, InverseLink, PiecewiseLink, RelativeLink, Sigmoid};
 use properloss::metrics;
+use properloss::piecewise::PiecewiseAffine;
 use properloss::sample::{Matrix, Sample};
 use properloss::train::{
     BregmanTron, CanonicalLossTrainer, EndSlope, Fit, Glmtron, Isotonic, Iteration, LinkObjective,
@@ -365,9 +366,34 @@ fn glmtron_takes_any_link_even_one_without_a_finite_loss() {
         assert!(losses.iter().all(|loss| loss.is_finite()), "{}", entry.name);
         assert!(losses.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12), "{}", entry.name);
     }
-    let cauchy = link::by_name("cauchy", &[]).unwrap();
-    let refused = CanonicalLossTrainer::new(cauchy).fit(&sample, &mut Silent);
-    assert!(matches!(refused, Err(Error::UnboundedLoss { .. })));
+}
+
+/// A floor and a ceiling: the loss has no lower bound, the penalty holds it, and at the minimum
+/// `E[(u(z) - y) x] + l2 w = 0` as for any other link.
+#[test]
+fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
+    let (x, y) = gaussians(400, 14);
+    let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
+    let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
+    let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
+    for link in [link::by_name("cauchy", &[]).unwrap(), floor] {
+        let trainer =
+            CanonicalLossTrainer { scaling: Scaling::None, ..CanonicalLossTrainer::new(link) };
+        let refused = trainer.fit(&sample, &mut Silent);
+        assert!(matches!(refused, Err(Error::NeedsPenalty { .. })));
+        let l2 = 1e-3;
+        let fit = CanonicalLossTrainer { l2, ..trainer }.fit(&sample, &mut Silent).unwrap();
+        assert_eq!(fit.termination, Termination::Converged);
+        let (w, b) = (fit.model.coefficients(), fit.model.intercept());
+        let mut gradient = [l2 * w[0], l2 * w[1], 0.0];
+        for (x, &y) in x.chunks(2).zip(&y) {
+            let slope = fit.model.link().u(w[0] * x[0] + w[1] * x[1] + b) - f64::from(y);
+            gradient[0] += slope * x[0] / 400.0;
+            gradient[1] += slope * x[1] / 400.0;
+            gradient[2] += slope / 400.0;
+        }
+        assert!(gradient.iter().all(|g| g.abs() < 2e-8), "{gradient:?}");
+    }
 }
 
 #[test]

@@ -25,17 +25,16 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
         AnyFile::Model(model) => model.loss(),
     };
     let link = loss.link.spec().build()?;
-    if CanonicalLoss::new(link.clone()).is_err() {
+    if CanonicalLoss::new(link.clone()).is_err() && args.train.l2 == Some(0.0) {
         let (low, high) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
         let message = format!(
-            "{}: the probabilities of its link stay between {} and {}: it \
-             has no canonical loss to minimise",
+            "{}: the probabilities of its link stay between {} and {}: its loss has no lower bound, \
+             so that weights need a penalty",
             args.loss.display(),
             short(low),
             short(high),
         );
-        let hint = "learn the loss with `properloss fit --method certified --loss-out FILE`";
-        return Err(Failure::user(message, hint));
+        return Err(Failure::user(message, "leave out `--l2 0`, or give a positive penalty"));
     }
     let trainer = Trainer::canonical(Method::Canonical, link, &args.train);
     let options = args.data_args.options()?;

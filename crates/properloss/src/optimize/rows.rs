@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::{Problem, RowLoss, RowTerm};
 use crate::link::InverseLink;
 
-/// `loss(y, z)` of a canonical loss: gradient `u(z) - y`, curvature `u'(z)`.
+/// `loss(y, z)` of a canonical loss: gradient `u(z) - y`, curvature `u'(z)`. Where the link has no
+/// finite one it is `U(z) - y z`, the same up to a constant.
 #[derive(Debug, Clone, Copy)]
 pub struct CanonicalRows<'a> {
     /// The inverse link `u`.
@@ -17,7 +18,9 @@ pub struct CanonicalRows<'a> {
 impl RowLoss for CanonicalRows<'_> {
     fn term(&self, row: usize, z: f64) -> RowTerm {
         let (value, slope) = if self.labels[row] == 1 {
-            (self.link.upper_potential(z), -self.link.one_minus_u(z))
+            let value = self.link.upper_potential(z);
+            let value = if value.is_finite() { value } else { self.link.potential(z) - z };
+            (value, -self.link.one_minus_u(z))
         } else {
             (self.link.potential(z), self.link.u(z))
         };

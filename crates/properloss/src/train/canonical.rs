@@ -16,6 +16,10 @@ use crate::sample::Sample;
 ///
 /// With the sigmoid this is logistic regression: scikit-learn's `C` is `1 / (l2 * sum of weights)`.
 /// The problem is convex; the run ends when the norm of the gradient is at most `tol`.
+///
+/// A link that does not reach 0 and 1 (a floor under the probabilities: noisy labels), or too slowly
+/// (Cauchy), has its canonical loss up to a constant only, `U(z) - y z`, with no lower bound. Its
+/// gradient `u(z) - y` is as good as any other; it needs `l2 > 0`.
 #[derive(Debug, Clone)]
 pub struct CanonicalLossTrainer {
     /// The link whose canonical loss is minimised.
@@ -55,8 +59,10 @@ impl CanonicalLossTrainer {
     /// Trains; the observer sees every Newton step and may stop the run.
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
         super::check_common(self.max_iter, self.tol, Step::Auto, self.l2, None)?;
-        // A link without a finite canonical loss is refused here.
-        CanonicalLoss::new(self.link.clone())?;
+        // Without a lower bound of the loss only the penalty holds the weights.
+        if self.l2 == 0.0 && CanonicalLoss::new(self.link.clone()).is_err() {
+            return Err(Error::NeedsPenalty { link: self.link.spec().name() });
+        }
         let design = Design::new(sample, self.scaling, self.fit_intercept);
         let start = match &self.warm_start {
             Some(start) if start.len() == design.dimension() => start.clone(),
