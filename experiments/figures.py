@@ -1,0 +1,1 @@
+def draw_all(results, folder): pass
