@@ -78,11 +78,11 @@ def compute(directory: Path, profile: Profile, jobs: int) -> dict[str, Any]:
 
 
 def as_json(results: dict[str, Any]) -> str:
-    """Floats with ten significant digits: far more than is printed, far fewer than the file needs."""
+    """Floats with six significant digits: more than is printed, and a file of readable size."""
 
     def rounded(value: Any) -> Any:
         if isinstance(value, float):
-            return float(f"{value:.10g}")
+            return float(f"{value:.6g}")
         if isinstance(value, dict):
             return {key: rounded(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
