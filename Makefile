@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: quality bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+.PHONY: reproduce quality bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ bench-train: $(VENV)/.installed ## an iteration against the products of numpy an
 quality: build-python ## the default estimator against calibrated logistic regression (hours)
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/quality/run.py --profile full --out target/quality
+
+reproduce: build-python ## the paper's experiments, into docs/reproduction.md (10 minutes; FULL=1: hours)
+	$(PY) experiments/reproduce.py $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost

@@ -173,7 +173,7 @@ def slisotron_ties(results: dict[str, Any]) -> Any:
             ("slisotron", "#d62728", "PAV"),
             ("slisotron-lipschitz", "#1f77b4", "Lipschitz"),
         ):
-            found = results["slisotron"][dataset][key]
+            found = results["slisotron"]["strict"][dataset][key]
             at = [int(count) for count in found]
 
             def mean(name: str, found: Any = found, at: Any = at) -> list[float]:

@@ -41,10 +41,18 @@ def shape(link: Any) -> dict[str, Any]:
         "loss_positive": positive.tolist(),
         "loss_negative": negative.tolist(),
         "u_zero": float(link(0.0)),
+        "centred_asymmetry": _centred_asymmetry(link, scale),
         "half_at": float(link.link(0.5)) / scale,
         "link_asymmetry": float(np.max(np.abs(u - (1.0 - u[::-1]))[inside])),
         "loss_asymmetry": float(np.max(np.abs(positive - negative[::-1])[inside])),
     }
+
+
+def _centred_asymmetry(link: Any, scale: float) -> float:
+    """What is left of the link's asymmetry once an intercept has moved u = 1/2 to zero."""
+    z = GRID[np.abs(GRID) <= 4.0] * scale + float(link.link(0.5))
+    u = np.asarray(link(z))
+    return float(np.max(np.abs(u - (1.0 - u[::-1]))))
 
 
 def cell(directory: str, dataset: str, key: str, seed: int, rows: int, at: tuple[int, ...]):
@@ -77,7 +85,14 @@ def run(directory: str, profile: Profile, jobs: int) -> dict[str, Any]:
     for dataset, key in keys:
         cells = [next(results) for _ in profile.seeds]
         last = [c["shapes"][at[-1]] for c in cells]
-        numbers = ("u_zero", "half_at", "link_asymmetry", "loss_asymmetry", "width")
+        numbers = (
+            "u_zero",
+            "half_at",
+            "link_asymmetry",
+            "centred_asymmetry",
+            "loss_asymmetry",
+            "width",
+        )
         table[dataset][key] = {name: summary(s[name] for s in last) for name in numbers} | {
             # Drawn: the first seed.
             "shapes": {str(count): found for count, found in cells[0]["shapes"].items()},

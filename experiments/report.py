@@ -83,7 +83,11 @@ def _numbers(values: list[int]) -> str:
 def _conclusions(results: Results) -> str:
     lines = ["## In short", ""]
     for subject, sentences in conclusions.all_of_them(results).items():
-        lines.append(f"- **{subject}.** " + " ".join(sentences))
+        if len(sentences) == 1:
+            lines.append(f"- **{subject}.** {sentences[0]}")
+        else:
+            lines.append(f"- **{subject}.**")
+            lines += [f"  - {sentence}" for sentence in sentences]
     return "\n".join(lines)
 
 
@@ -243,7 +247,7 @@ many rows get exactly 0 or 1. Strict setting, last iteration.""",
     rows = []
     for dataset in DATASETS:
         for key, title in (("slisotron", "PAV"), ("slisotron-lipschitz", "Lipschitz")):
-            found = results["slisotron"][dataset][key]
+            found = results["slisotron"]["strict"][dataset][key]
             last = found[list(found)[-1]]
             rows.append(
                 [f"{dataset}, {title}", f"{PAPER['slisotron'][dataset]}"]
@@ -256,9 +260,27 @@ many rows get exactly 0 or 1. Strict setting, last iteration.""",
     head = ["", "paper, %", "score", "probability", "ties lost", "ties won", "tied pairs, %", "rows at 0 or 1, %", "levels"]
     out += [
         table(head, rows),
+        _slisotron_sweep(results),
         picture(folder, "slisotron", "AUC of SLIsotron's scores and probabilities against iterations"),
     ]
     return "\n\n".join(out)
+
+
+def _slisotron_sweep(results: Results) -> str:
+    sweep = results["slisotron"]["sweep"]
+    rows = []
+    for dataset, by_scaling in sweep.items():
+        for scaling, by_rows in by_scaling.items():
+            for name, words in (("auc", "ties a half"), ("auc_ties_lost", "ties lost")):
+                rows.append(
+                    [f"{dataset}, {scaling}, {words}", f"{PAPER['slisotron'][dataset]}"]
+                    + [spread(found[name], 1, 100) for found in by_rows.values()]
+                )
+    sizes = next(iter(next(iter(sweep.values())).values()))
+    return (
+        "Over the number of training rows, AUC of the probabilities (PAV); `none` is pixels / 255 with rows as they are:\n\n"
+        + table(["", "paper, %", *(f"{size} rows" for size in sizes)], rows)
+    )
 
 
 def _links(results: Results, folder: str) -> str:
@@ -266,7 +288,8 @@ def _links(results: Results, folder: str) -> str:
         "## Learned links and losses",
         f"""Strict setting, T = {results["settings"]["iterations"]}; drawn for the first seed. Scores are divided by a width, chosen so that the
 probabilities 0.1 and 0.9 are as far apart as the sigmoid's; zero stays zero. The link is symmetric if u(v) = 1 − u(−v), which
-is the case exactly if ℓ(+1, v) = ℓ(−1, −v). "link" and "loss" are the largest differences of these two for |v| up to 4.""",
+is the case exactly if ℓ(+1, v) = ℓ(−1, −v). "link" and "loss" are the largest differences of these two for |v| up to 4;
+"centred" is that of the link once an intercept has moved u = 1/2 to v = 0 (w·x has no intercept in the paper).""",
         picture(folder, "links", "Learned links, their mirror images, and the sigmoid"),
         picture(folder, "losses", "Learned losses of the two classes and the logistic loss"),
     ]
@@ -276,11 +299,11 @@ is the case exactly if ℓ(+1, v) = ℓ(−1, −v). "link" and "loss" are the l
             found = results["links"][dataset][key]
             rows.append(
                 [f"{dataset}, {'BregmanTron' if key == 'bregmantron' else 'label'}"]
-                + [spread(found[name], 3) for name in ("u_zero", "half_at", "link_asymmetry", "loss_asymmetry")]
+                + [spread(found[name], 3) for name in ("u_zero", "half_at", "link_asymmetry", "centred_asymmetry", "loss_asymmetry")]
                 + [spread(found["width"], 2)]
             )
     out += [
-        table(["", "u(0)", "u = 1/2 at v", "asymmetry: link", "asymmetry: loss", "width"], rows),
+        table(["", "u(0)", "u = 1/2 at v", "asymmetry: link", "link, centred", "asymmetry: loss", "width"], rows),
         "The link over the iterations:",
         picture(folder, "evolution", "Links after 1, 10, 100, ... iterations"),
     ]
@@ -294,11 +317,13 @@ def _transfer(results: Results, folder: str) -> str:
     names = {
         "source logistic": ("logistic regression on 0 v 6", PAPER_TRANSFER["source logistic"]),
         "previous: source": ("BregmanTron on 0 v 6", PAPER_TRANSFER["source"]),
+        "standardised: source": ("BregmanTron on 0 v 6, standardised features", None),
         "labels: source": ("label variant on 0 v 6", None),
         "refit: source": ("refit on 0 v 6", None),
         "logistic": ("logistic regression on 2 v 4", PAPER_TRANSFER["logistic"]),
         "square": ("square loss on 2 v 4 (nothing learned)", None),
         "previous: direct": ("BregmanTron directly on 2 v 4", PAPER_TRANSFER["direct"]),
+        "standardised: direct": ("BregmanTron directly on 2 v 4, standardised features", None),
         "labels: direct": ("label variant directly on 2 v 4", None),
         "refit: direct": ("refit directly on 2 v 4", None),
         "previous: transferred": ("loss of BregmanTron, 0 v 6 to 2 v 4", PAPER_TRANSFER["transferred"]),
@@ -365,8 +390,8 @@ def _best(case: dict[str, Any]) -> str:
 TRANSFER_WORDS = """
 Fashion-mnist classes: 0 T-shirt, 1 Trouser, 2 Pullover, 3 Dress, 4 Coat, 5 Sandal, 6 Shirt, 7 Sneaker, 8 Bag, 9 Ankle boot.
 A loss is learned on {transfer_rows} rows of a source pair (unit rows, η = 1, T = {transfer_iterations}), then taken to its minimum on the labelled rows of the
-target, with an L2 penalty and an intercept. Logistic regression and the square loss (the canonical loss of a clipped line, which
-nobody learned) are fitted in the same way on the same rows, and each chooses C from the same five values by 3-fold
+target, with an L2 penalty and an intercept. Logistic regression and the square loss (the canonical loss of a clipped line, fixed
+and not learned) are fitted in the same way on the same rows, and each chooses C from the same five values by 3-fold
 cross-validation on these rows (Brier score). "direct" is the label variant of BregmanTron on the target's labels.
 Differences are taken seed by seed. All 45 pairs of classes are sources; the target itself is left out of means and counts.
 """.strip()

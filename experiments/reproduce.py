@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,9 @@ def as_json(results: dict[str, Any]) -> str:
             return [rounded(item) for item in value]
         return value
 
-    return json.dumps(rounded(results), indent=1) + "\n"
+    text = json.dumps(rounded(results), indent=1)
+    # Lists and means on one line each.
+    return re.sub(r"[\[{][^\[\]{}]*[\]}]", lambda m: " ".join(m.group().split()), text) + "\n"
 
 
 def write(path: Path, text: str) -> None:

@@ -62,7 +62,7 @@ TITLES = {key: title for key, (title, _, _) in METHODS.items()}
 PAPER_ROW = {key: row for key, (_, row, _) in METHODS.items()}
 
 #: Searched on validation rows: every scaling with every step (or C), and the checkpoints of T.
-SEARCH_SCALINGS = ("unit-rows", "max-norm", "standardise")
+SEARCH_SCALINGS = ("unit-rows", "none", "standardise")
 SEARCH_STEPS = ("paper", "auto")
 SEARCH_C = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 #: Methods of the search; a key stands for its estimator, its C or step is searched.
@@ -109,6 +109,8 @@ class Profile:
     #: The search: seeds of its draws (not among ``seeds``) and validation rows.
     search_seeds: tuple[int, ...]
     validation_rows: int
+    #: Training rows of the sweep of SLIsotron.
+    slisotron_rows: tuple[int, ...]
     #: Transfer.
     transfer_seeds: tuple[int, ...]
     transfer_rows: int
@@ -133,6 +135,7 @@ FAST = Profile(
     full_synth_rows=10_000,
     search_seeds=(1000,),
     validation_rows=5000,
+    slisotron_rows=(50, 100, 200, 500, 1000),
     transfer_seeds=tuple(range(5)),
     transfer_rows=1000,
     transfer_iterations=500,
@@ -151,6 +154,7 @@ FULL = Profile(
     full_synth_rows=100_000,
     search_seeds=(1000, 1001, 1002),
     validation_rows=5000,
+    slisotron_rows=(50, 100, 200, 500, 1000),
     transfer_seeds=tuple(range(20)),
     transfer_rows=1000,
     transfer_iterations=500,
@@ -170,6 +174,7 @@ TINY = Profile(
     full_synth_rows=100,
     search_seeds=(1000,),
     validation_rows=40,
+    slisotron_rows=(20, 40),
     transfer_seeds=(0, 1),
     transfer_rows=30,
     transfer_iterations=10,
