@@ -80,7 +80,14 @@ def images(directory: str, name: str, part: str) -> tuple[np.ndarray, np.ndarray
 
 def pixels(rows: np.ndarray) -> np.ndarray:
     """Bytes to [0, 1]."""
-    return rows.astype(np.float32) / np.float32(255)
+    return np.divide(rows, np.float32(255), dtype=np.float32)
+
+
+@lru_cache(maxsize=1)
+def train_part(directory: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All training rows of a problem, as numbers; large, so only one problem is kept."""
+    rows, y = problem(directory, name, "train")
+    return pixels(rows), y
 
 
 @lru_cache(maxsize=4)
@@ -123,11 +130,12 @@ def draw(directory: str, name: str, seed: int, rows: int | None, validation: int
         X, y = synth(name, (rows or 0) + validation, stream)
         X_test, y_test = synth(name, SYNTH_TEST_ROWS, stream)
     else:
-        pool, labels = problem(directory, name, "train")
-        chosen = np.arange(len(labels))
-        if rows is not None:
+        if rows is None:
+            X, y = train_part(directory, name)
+        else:
+            pool, labels = problem(directory, name, "train")
             chosen = stream.permutation(len(labels))[: rows + validation]
-        X, y = pixels(pool[chosen]), labels[chosen]
+            X, y = pixels(pool[chosen]), labels[chosen]
         X_test, y_test = test_part(directory, name)
     first = len(y) - validation
     return Draw(X[:first], y[:first], X[first:], y[first:], X_test, y_test)
