@@ -216,7 +216,8 @@ def joined_or_no(items: list[str]) -> str:
 def _curves(results: Results, folder: str) -> str:
     out = [
         "### AUC against T",
-        "Strict setting. The paper states no T; its figures are the triangles at the right edge.",
+        "Strict setting. The paper states no T; its figures are the triangles at the right edge. These are test figures: they show"
+        " what T does, and no setting above was chosen by them. A curve may leave its panel below.",
         picture(folder, "auc", "Test AUC against the number of iterations on three data sets"),
     ]
     for dataset in IMAGES:
