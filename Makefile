@@ -64,7 +64,7 @@ quality: build-python ## the default estimator against calibrated logistic regre
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/quality/run.py --profile full --out target/quality
 
-reproduce: build-python ## the paper's experiments, into docs/reproduction.md (10 minutes; FULL=1: hours)
+reproduce: build-python ## the paper's experiments, into docs/reproduction.md (FULL=1: all seeds)
 	$(PY) experiments/reproduce.py $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))
 
 bench-certified: ## a certified iteration against a plain one, in one run

@@ -409,7 +409,7 @@ LEFT_OUT = """
 
 ## Run it again
 
-`make reproduce` (fast) or `make reproduce FULL=1` (20 seeds, T = 2000 on the full sets, three kinds of transferred losses; hours,
+`make reproduce` (fast) or `make reproduce FULL=1` (20 seeds, T = 2000 on the full sets, three kinds of transferred losses; much longer,
 writes `docs/reproduction-full.md`). The images are looked for in `--data DIR`, `$PROPERLOSS_DATA`, `data/` and `../shared/data`;
 `properloss data get mnist` and `properloss data get fashion-mnist` download them.
 """

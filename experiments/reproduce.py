@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(description="Run the paper's experiments and write the report.")
     parser.add_argument("--data", metavar="DIR", help="where mnist/ and fashion-mnist/ are")
-    parser.add_argument("--full", action="store_true", help="all seeds and iterations (hours)")
+    parser.add_argument("--full", action="store_true", help="all seeds and iterations (long)")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=data.ROOT / "docs", help="where to write [docs/]"
     )
