@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+.PHONY: reproduce quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ quality: build-python ## the default estimator against calibrated logistic regre
 
 quality-time: build-python ## seconds of the default estimator beside LogisticRegressionCV's, in one run
 	$(PY) bench/quality/timing.py
+
+reproduce: build-python ## the paper's experiments, into docs/reproduction.md (FULL=1: all seeds)
+	$(PY) experiments/reproduce.py $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost

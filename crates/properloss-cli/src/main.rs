@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `args` | the command line as types |
 //! | `commands` | one file each |
+//! | `download` | a file from one of several addresses, resumed and checked |
 //! | `train` | from options to a trainer and its run |
 //! | `report`, `table`, `svg` | what was learned, as text, JSON and pictures |
 //! | `output`, `progress`, `failure` | stdout, stderr, files, exit status |
 
 mod args;
 mod commands;
+mod download;
 mod failure;
 mod output;
 mod progress;
@@ -66,6 +68,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Calibrate(args) => commands::calibrate::run(&args, talk),
         Command::Synth(args) => commands::synth::run(&args, talk),
         Command::Demo(args) => commands::demo::run(&args, talk),
+        Command::Data(command) => commands::data::run(&command, talk),
         Command::Completions(args) => commands::completions::run(args.shell),
     }
 }

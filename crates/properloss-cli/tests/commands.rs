@@ -213,6 +213,7 @@ fn help_and_completions() {
     transcript.run("--help");
     transcript.run("--version");
     transcript.run("inspect --help");
+    transcript.run("data get --help");
     transcript.run("");
     transcript.check();
     for shell in ["bash", "zsh", "fish"] {
@@ -220,7 +221,7 @@ fn help_and_completions() {
         assert!(text.contains("properloss") && text.contains("slope-min"), "{shell}");
     }
     for command in
-        ["fit", "predict", "evaluate", "transfer", "compare", "calibrate", "synth", "demo"]
+        ["fit", "predict", "evaluate", "transfer", "compare", "calibrate", "synth", "demo", "data"]
     {
         assert!(sandbox.succeed(&format!("{command} --help")).stdout.contains("Usage:"));
     }

@@ -1,6 +1,7 @@
 //! The command line as types.
 
 mod data;
+mod get;
 mod train;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
+pub use get::{DataCommand, GetArgs, ImageSet};
 pub use train::{ClassWeight, Method, ScheduleArg, TrainArgs, parse_link};
 
 /// Learn a binary classifier together with its proper loss.
@@ -51,6 +53,9 @@ pub enum Command {
     Synth(SynthArgs),
     /// Learn classifiers and their losses on carried data and show what came out.
     Demo(DemoArgs),
+    /// Fetch the public data sets of the paper's experiments.
+    #[command(subcommand)]
+    Data(DataCommand),
     /// Print the completions of a shell.
     Completions(CompletionsArgs),
 }

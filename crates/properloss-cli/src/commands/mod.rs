@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
+pub mod data;
 pub mod demo;
 pub mod evaluate;
 pub mod fit;
