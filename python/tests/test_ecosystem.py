@@ -146,3 +146,29 @@ def test_html_repr_and_params(classifier):
     assert classifier.set_params(max_iter=7).get_params()["max_iter"] == 7
     with pytest.raises(ValueError, match="Invalid parameter"):
         classifier.set_params(nonsense=1)
+
+
+def test_the_loss_of_the_default_estimator_is_transferred():
+    """Three labels in ten of one half space are turned: a floor, so no finite canonical loss; and yet it
+    can be carried to a new sample of the same kind, where it beats log-loss."""
+
+    def noisy(m, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((m, 3))
+        p = np.where(X @ [2.0, -1.0, 1.0] > 0, 0.95, 0.3)
+        return X, (rng.random(m) < p).astype(int), p
+
+    X, y, _ = noisy(4000, 0)
+    source = pl.ProperLossClassifier().fit(X, y)
+    assert source.loss_ is None and source.link_(-50.0) > 0.1
+
+    X, y, _ = noisy(300, 1)
+    X_test, _, p = noisy(20_000, 2)
+    losses = []
+    for loss in (source.link_, "sigmoid"):
+        model = pl.CanonicalLossClassifier(loss=loss, C=1.0).fit(X, y)
+        q = model.predict_proba(X_test)[:, 1]
+        losses.append(-np.mean(p * np.log(q) + (1 - p) * np.log1p(-q)))
+    assert losses[0] < losses[1] - 0.01, losses
+    with pytest.raises(ValueError, match="l2 > 0"):
+        pl.CanonicalLossClassifier(loss=source.link_, C=np.inf).fit(X, y)
