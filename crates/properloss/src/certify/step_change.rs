@@ -5,7 +5,7 @@ use crate::bregman::divergence;
 use crate::error::{Error, Result};
 use crate::link::PiecewiseLink;
 
-/// Beyond this many pieces the rest of the integral comes from the prefix sums of the link.
+/// So many pieces are walked; the rest of the integral comes from the prefix sums of the link.
 const MAX_WALK: usize = 32;
 
 /// `D_U(a ‖ b) = ∫_b^a (u(s) - u(b)) ds`, a sum of nonnegative terms.
@@ -13,39 +13,59 @@ const MAX_WALK: usize = 32;
 /// `U(a) - U(b) - (a-b) u(b)` loses every digit when `a` is near `b`; here the rise `u(s) - u(b)` is
 /// carried along the pieces from `b` to `a`, each adding its trapezoid.
 pub fn potential_divergence(u: &PiecewiseLink, a: f64, b: f64) -> f64 {
-    let piece = u.knots().x().partition_point(|&knot| knot <= b);
-    divergence_from(u, a, b, piece)
+    let mut pieces = Pieces::default();
+    pieces.fill(u);
+    pieces.divergence(u, a, b, u.knots().x().partition_point(|&knot| knot <= b))
 }
 
-/// [`potential_divergence`] when the number of knots at or left of `b` is known.
-pub(crate) fn divergence_from(u: &PiecewiseLink, a: f64, b: f64, piece: usize) -> f64 {
-    let (x, y) = (u.knots().x(), u.knots().y());
-    let last = x.len() - 1;
-    // Piece j lies between knots j-1 and j; pieces 0 and K+1 are the constant ends.
-    let slope = |j: usize| {
-        if j == 0 || j > last { 0.0 } else { (y[j] - y[j - 1]) / (x[j] - x[j - 1]) }
-    };
-    let (mut rise, mut area, mut from, mut j) = (0.0, 0.0, b, piece);
-    for _ in 0..MAX_WALK {
-        // The end of this piece on the way to a.
-        let (end, arrived) = if a >= b {
-            if j <= last && x[j] < a { (x[j], false) } else { (a, true) }
-        } else if j >= 1 && x[j - 1] > a {
-            (x[j - 1], false)
-        } else {
-            (a, true)
-        };
-        let width = (end - from).abs();
-        let increment = slope(j) * width;
-        area += width * (rise + 0.5 * increment);
-        if arrived {
-            return area;
-        }
-        rise += increment;
-        from = end;
-        j = if a >= b { j + 1 } else { j - 1 };
+/// Left end and slope of every piece of a link, the constant ends included: piece `j` lies right of
+/// `j` knots. One more entry closes the last piece.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces(Vec<(f64, f64)>);
+
+impl Pieces {
+    pub fn fill(&mut self, u: &PiecewiseLink) {
+        let (knots, last) = (u.knots(), u.knots().knot_count() - 1);
+        self.0.clear();
+        self.0.push((f64::NEG_INFINITY, 0.0));
+        self.0.extend((0..last).map(|k| (knots.x()[k], knots.piece_slope(k))));
+        self.0.extend([(knots.x()[last], 0.0), (f64::INFINITY, 0.0)]);
     }
-    area + (a - from).abs() * rise + divergence(u, a, from).max(0.0)
+
+    /// [`potential_divergence`] when the piece that holds `b` is known.
+    #[inline]
+    pub fn divergence(&self, u: &PiecewiseLink, a: f64, b: f64, piece: usize) -> f64 {
+        let ((left, slope), (right, _)) = (self.0[piece], self.0[piece + 1]);
+        let step = a - b;
+        if (a >= left) & (a <= right) {
+            return 0.5 * slope * step * step;
+        }
+        self.divergence_across(u, a, b, piece)
+    }
+
+    /// From piece to piece. Beyond [`MAX_WALK`] of them the rest is taken from the prefix sums.
+    fn divergence_across(&self, u: &PiecewiseLink, a: f64, b: f64, piece: usize) -> f64 {
+        let (mut rise, mut area, mut from, mut j) = (0.0, 0.0, b, piece);
+        let mut add = |to: f64, slope: f64| {
+            let width = (to - from).abs();
+            let increment = slope * width;
+            area += width * (rise + 0.5 * increment);
+            rise += increment;
+            from = to;
+        };
+        let up = a >= b;
+        for _ in 0..MAX_WALK {
+            let (left, slope) = self.0[j];
+            let end = if up { self.0[j + 1].0 } else { left };
+            let arrived = if up { end >= a } else { end <= a };
+            add(if arrived { a } else { end }, slope);
+            if arrived {
+                return area;
+            }
+            j = if up { j + 1 } else { j - 1 };
+        }
+        area + (a - from).abs() * rise + divergence(u, a, from).max(0.0)
+    }
 }
 
 /// `E[D_U(z⁺ ‖ z)]`. With `z⁺ = z + η g·x` and `g = E[(y - u(z)) x]`,
