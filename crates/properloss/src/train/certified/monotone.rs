@@ -88,7 +88,7 @@ pub(super) fn advance(
     let range = state.scores()[state.scores().len() - 1] - state.scores()[0];
     let floor = if range > 0.0 { options.slope_floor / range } else { f64::INFINITY };
     let slope_min = floor.min(options.slope_floor * options.slope_max);
-    let (mut damping, mut link_change) = (0.0, 0.0);
+    let (mut damping, mut link_cost) = (0.0, 0.0);
     if !options.frozen {
         let bounds = Bounds {
             slopes: (slope_min, options.slope_max),
@@ -102,7 +102,7 @@ pub(super) fn advance(
             Candidate::Refit => state.fit_refit(bounds)?,
         };
         if let Some((lambda, trial)) = damped(state, candidate, budget, options.slope_max)? {
-            (damping, link_change) = (lambda, trial.outcome.change);
+            (damping, link_cost) = (lambda, trial.outcome.change);
             state.adopt(trial);
         }
     }
@@ -127,13 +127,13 @@ pub(super) fn advance(
         alpha: f64::NAN,
         beta: f64::NAN,
         step_decrease,
-        link_change,
+        link_cost,
         claimed,
-        observed: step_decrease - link_change,
+        observed: step_decrease - link_cost,
         step_held: divergence <= 0.5 * eta * gap * gap,
         in_range,
         nested: true,
-        close: link_change <= budget,
+        close: link_cost <= budget,
     }))
 }
 

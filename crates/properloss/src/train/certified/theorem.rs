@@ -151,7 +151,7 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
     };
     // Step 4.
     let trial = state.try_link(link);
-    let link_change = trial.outcome.change;
+    let link_cost = trial.outcome.change;
     state.adopt(trial);
     let first = stability(state.lowest_value(), q_1);
     let nested = plan.slopes.0 <= before.0 && plan.slopes.1 >= before.1;
@@ -174,9 +174,9 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
         alpha: first.alpha,
         beta: first.beta,
         step_decrease,
-        link_change,
+        link_cost,
         claimed: plan.claimed,
-        observed: step_decrease - link_change,
+        observed: step_decrease - link_cost,
         // On a line with η = 1/(N X²) both sides can be equal.
         step_held: divergence <= 0.5 * plan.eta * gap * gap * (1.0 + 1e-9),
         in_range: plan.in_range,
