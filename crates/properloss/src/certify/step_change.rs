@@ -15,7 +15,9 @@ const MAX_WALK: usize = 32;
 pub fn potential_divergence(u: &PiecewiseLink, a: f64, b: f64) -> f64 {
     let mut pieces = Pieces::default();
     pieces.fill(u);
-    pieces.divergence(u, a, b, u.knots().x().partition_point(|&knot| knot <= b))
+    let [divergence] =
+        pieces.divergences(u, [a], b, u.knots().x().partition_point(|&knot| knot <= b));
+    divergence
 }
 
 /// Left end and slope of every piece of a link, the constant ends included: piece `j` lies right of
@@ -32,39 +34,57 @@ impl Pieces {
         self.0.extend([(knots.x()[last], 0.0), (f64::INFINITY, 0.0)]);
     }
 
-    /// [`potential_divergence`] when the piece that holds `b` is known.
+    /// [`potential_divergence`] of some `a` when the piece that holds `b` is known. The first `a` is
+    /// the farthest from `b`, the others are between and come nearer.
     #[inline]
-    pub fn divergence(&self, u: &PiecewiseLink, a: f64, b: f64, piece: usize) -> f64 {
+    pub fn divergences<const T: usize>(
+        &self,
+        u: &PiecewiseLink,
+        a: [f64; T],
+        b: f64,
+        piece: usize,
+    ) -> [f64; T] {
         let ((left, slope), (right, _)) = (self.0[piece], self.0[piece + 1]);
-        let step = a - b;
-        if (a >= left) & (a <= right) {
-            return 0.5 * slope * step * step;
+        if (a[0] >= left) & (a[0] <= right) {
+            return a.map(|a| 0.5 * slope * (a - b) * (a - b));
         }
-        self.divergence_across(u, a, b, piece)
+        self.divergences_across(u, a, b, piece)
     }
 
-    /// From piece to piece. Beyond [`MAX_WALK`] of them the rest is taken from the prefix sums.
-    fn divergence_across(&self, u: &PiecewiseLink, a: f64, b: f64, piece: usize) -> f64 {
+    /// From piece to piece, once for all. Beyond [`MAX_WALK`] pieces the rest is taken from the prefix
+    /// sums of the link.
+    fn divergences_across<const T: usize>(
+        &self,
+        u: &PiecewiseLink,
+        a: [f64; T],
+        b: f64,
+        piece: usize,
+    ) -> [f64; T] {
         let (mut rise, mut area, mut from, mut j) = (0.0, 0.0, b, piece);
-        let mut add = |to: f64, slope: f64| {
-            let width = (to - from).abs();
-            let increment = slope * width;
-            area += width * (rise + 0.5 * increment);
-            rise += increment;
-            from = to;
-        };
-        let up = a >= b;
+        let (mut found, mut wanted) = ([0.0; T], T);
+        let up = a[0] >= b;
         for _ in 0..MAX_WALK {
             let (left, slope) = self.0[j];
             let end = if up { self.0[j + 1].0 } else { left };
-            let arrived = if up { end >= a } else { end <= a };
-            add(if arrived { a } else { end }, slope);
-            if arrived {
-                return area;
+            while wanted > 0 && (if up { end >= a[wanted - 1] } else { end <= a[wanted - 1] }) {
+                wanted -= 1;
+                let width = (a[wanted] - from).abs();
+                found[wanted] = area + width * (rise + 0.5 * (slope * width));
             }
+            if wanted == 0 {
+                return found;
+            }
+            let width = (end - from).abs();
+            let increment = slope * width;
+            area += width * (rise + 0.5 * increment);
+            rise += increment;
+            from = end;
             j = if up { j + 1 } else { j - 1 };
         }
-        area + (a - from).abs() * rise + divergence(u, a, from).max(0.0)
+        for (found, a) in found.iter_mut().zip(a).take(wanted) {
+            *found = area + (a - from).abs() * rise + divergence(u, a, from).max(0.0);
+        }
+        found
     }
 }
 
@@ -85,4 +105,37 @@ pub fn step_divergence(u: &PiecewiseLink, before: &Scored, z_next: &[f64]) -> Re
         });
     }
     Ok(before.mean(|i| potential_divergence(u, z_next[i], before.z()[i])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::InverseLink;
+
+    /// Several at once are, to the last bit, what each is by itself: on short and long ways, up and
+    /// down, across more pieces than are walked, and beyond both ends.
+    #[test]
+    fn several_divergences_at_once() {
+        let x: Vec<f64> = (0..=200).map(|k| f64::from(k) / 100.0 - 1.0).collect();
+        let steps = (0..200).map(|k| 1.0 + f64::from(k * 7 % 11));
+        let total: f64 = steps.clone().sum();
+        let mut y = vec![0.0];
+        y.extend(steps.scan(0.0, |sum, step| {
+            *sum += step;
+            Some(*sum / total)
+        }));
+        let u = PiecewiseLink::from_knots(x, y).unwrap();
+        let mut pieces = Pieces::default();
+        pieces.fill(&u);
+        for b in [-1.5, -0.997, -0.3, 0.0, 0.505, 0.8, 1.0, 1.2] {
+            let piece = u.knots().x().partition_point(|&knot| knot <= b);
+            for way in [-3.0, -0.7, -0.05, -0.001, 0.0, 0.001, 0.03, 0.4, 3.0] {
+                let a = [b + way, b + 0.5 * way];
+                let both = pieces.divergences(&u, a, b, piece);
+                assert_eq!(both, a.map(|a| potential_divergence(&u, a, b)), "{b} {way}");
+                let direct = u.potential(a[0]) - u.potential(b) - (a[0] - b) * u.u(b);
+                assert!((both[0] - direct).abs() <= 1e-14, "{b} {way}");
+            }
+        }
+    }
 }

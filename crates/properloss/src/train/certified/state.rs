@@ -194,13 +194,13 @@ impl<'s, 'a> State<'s, 'a> {
         std::array::from_fn(|t| partial.iter().map(|sums| sums[t]).sum::<f64>() / total)
     }
 
-    /// `E[D_U(z + η X g ‖ z)]` (Lemma 2) for several `η` in one pass.
+    /// `E[D_U(z + η X g ‖ z)]` (Lemma 2) for several `η` in one pass, the largest first.
     pub fn divergences<const T: usize>(&self, etas: [f64; T]) -> [f64; T] {
         let (link, pieces, row_piece) = (&self.link, &self.pieces, &self.row_piece);
         let (z, direction) = (self.z.as_slice(), self.direction.as_slice());
         self.means(|i| {
             let (z, direction, piece) = (z[i], direction[i], row_piece[i] as usize);
-            etas.map(|eta| pieces.divergence(link, z + eta * direction, z, piece))
+            pieces.divergences(link, etas.map(|eta| z + eta * direction), z, piece)
         })
     }
 
