@@ -114,7 +114,9 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self._set_fit(fit)
         if line is not None:
-            line.close(self.n_iter_, self.history_["loss"][-1], self.termination_)
+            # A certified run may find the gap closed before its first iteration.
+            loss = self.history_["loss"][-1] if self.n_iter_ else np.nan
+            line.close(self.n_iter_, loss, self.termination_)
         end_of_fit()
         self._warn_if_unfinished()
         return self

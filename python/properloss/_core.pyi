@@ -30,6 +30,7 @@ __all__ = [
     "fit_bregmantron",
     "fit_calibrator",
     "fit_canonical_loss",
+    "fit_certified",
     "fit_glmtron",
     "fit_proper",
     "fit_slisotron",
@@ -258,7 +259,7 @@ class Fit:
     @property
     def termination(self) -> str: ...
     @property
-    def history(self) -> dict[str, _Floats]: ...
+    def history(self) -> dict[str, NDArray[Any]]: ...
     @property
     def seconds(self) -> float: ...
 
@@ -286,6 +287,15 @@ def fit_bregmantron(
     scaling: str,
     end_slope: str,
     initial_link: InverseLink | None,
+) -> Fit: ...
+def fit_certified(
+    task: Task,
+    *,
+    candidate: str,
+    max_iter: int,
+    tol: float,
+    slope_max: float,
+    scaling: str,
 ) -> Fit: ...
 def fit_slisotron(
     task: Task,

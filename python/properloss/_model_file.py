@@ -24,6 +24,7 @@ _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 #: The methods of model files: the class that each belongs to, and what it fixes.
 _METHODS: dict[str, tuple[type[ProperClassifier], dict[str, Any]]] = {
     "proper": (ProperLossClassifier, {}),
+    "certified": (BregmanTronClassifier, {"certified": True}),
     "labels": (BregmanTronClassifier, {"target": "labels"}),
     "refit": (BregmanTronClassifier, {"target": "refit"}),
     "bregmantron": (BregmanTronClassifier, {"target": "previous"}),
@@ -34,7 +35,7 @@ _METHODS: dict[str, tuple[type[ProperClassifier], dict[str, Any]]] = {
     "logistic": (CanonicalLossClassifier, {"loss": "sigmoid"}),
 }
 #: Options that have another name in scikit-learn.
-_RENAMED = {"l2": "alpha"}
+_RENAMED = {"l2": "alpha", "candidate": "target"}
 
 
 def load(path: str | os.PathLike[str]) -> ProperClassifier:

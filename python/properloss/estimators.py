@@ -45,8 +45,16 @@ class BregmanTronClassifier(ProperClassifier):
     Each iteration makes a gradient step on the weights under the current loss, then refits the
     link, piecewise affine with slopes in ``[slope_min, slope_max]``.
 
+    With ``certified=True`` the loss falls at every iteration by a proved amount: the step comes from
+    a line search, and the new link is taken only as far as the decrease allows. Every iteration then
+    leaves a certificate in ``history_``: what was claimed, what was observed, and the conditions.
+
     Parameters
     ----------
+    certified : bool, default=False
+        Whether to guarantee a decrease of the loss at every iteration. Takes ``target`` (not
+        ``"approx"``), ``slope_max``, ``scaling``, ``max_iter``, ``tol`` and ``verbose``; the other
+        options have to be left at their defaults.
     target : {"labels", "previous", "approx", "refit"}, default="labels"
         What the link is refitted to. ``"previous"`` (the predictions of the iteration before) is
         the paper's algorithm: its ranking is good and its probabilities are poorly calibrated.
@@ -75,7 +83,8 @@ class BregmanTronClassifier(ProperClassifier):
     max_iter : int, default=1000
         At most this many iterations.
     tol : float, default=1e-5
-        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations. With
+        ``certified``: stops when ``gap`` is at most ``tol`` times the largest norm of a row.
     verbose : int, default=0
         Whether to show progress on stderr.
 
@@ -92,7 +101,13 @@ class BregmanTronClassifier(ProperClassifier):
     threshold_ : float
         The score at which the probability is 1/2.
     history_ : dict of str to ndarray
-        One entry an iteration.
+        One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ... With ``certified``
+        also the certificate. Numbers: ``claimed`` and ``observed`` decrease of the loss,
+        ``loss_before`` and ``loss_after``, ``step_decrease`` (by the weights) and ``link_cost``
+        (what the new link adds), ``damping`` (how much of it was taken), ``eta``, ``halvings``,
+        ``least_gap`` so far and its proved ``gap_bound``. Conditions, as bools: ``step_held``,
+        ``in_range``, ``nested``, ``close``. ``p_star``, ``delta``, ``epsilon``, ``alpha`` and
+        ``beta`` belong to other schedules and are NaN.
     n_iter_ : int
         Iterations made.
     termination_ : str
@@ -112,10 +127,14 @@ class BregmanTronClassifier(ProperClassifier):
     True
     >>> clf.link_
     <PiecewiseLink: ... knots on [...]>
+    >>> clf = BregmanTronClassifier(certified=True, max_iter=100, tol=0).fit(X, y)
+    >>> bool((clf.history_["observed"] >= clf.history_["claimed"]).all())
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_DESCENT,
+        "certified": ["boolean"],
         "target": [StrOptions({"previous", "approx", "labels", "refit"})],
         "objective": [StrOptions({"bregman", "quadratic"}), None],
         "slope_min": [_POSITIVE],
@@ -128,6 +147,7 @@ class BregmanTronClassifier(ProperClassifier):
     def __init__(
         self,
         *,
+        certified: bool = False,
         target: Literal["labels", "previous", "approx", "refit"] = "labels",
         objective: Literal["bregman", "quadratic"] | None = None,
         slope_min: float = 0.01,
@@ -143,6 +163,7 @@ class BregmanTronClassifier(ProperClassifier):
         tol: float = 1e-5,
         verbose: int = 0,
     ) -> None:
+        self.certified = certified
         self.target = target
         self.objective = objective
         self.slope_min = slope_min
@@ -158,7 +179,43 @@ class BregmanTronClassifier(ProperClassifier):
         self.tol = tol
         self.verbose = verbose
 
+    #: What the certified mode has no use for, at its default.
+    _NOT_CERTIFIED: ClassVar[dict[str, Any]] = {
+        "objective": None,
+        "slope_min": 0.01,
+        "kappa": None,
+        "step": "auto",
+        "alpha": 0.0,
+        "max_norm": None,
+        "end_slope": "min",
+        "initial_link": None,
+    }
+
+    def _run_certified(self, task: _core.Task) -> _core.Fit:
+        if self.target == "approx":
+            raise ValueError(
+                "certified=True cannot fit the link to nothing: target must be 'labels',"
+                " 'previous' or 'refit', got 'approx'."
+            )
+        for name, default in self._NOT_CERTIFIED.items():
+            value = getattr(self, name)
+            if value != default:
+                raise ValueError(
+                    f"certified=True does not take {name} = {value!r}: the proof fixes it."
+                    f" Leave it at {default!r}, or set certified=False."
+                )
+        return _core.fit_certified(
+            task,
+            candidate=self.target,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            slope_max=self.slope_max,
+            scaling=self.scaling,
+        )
+
     def _run(self, task: _core.Task) -> _core.Fit:
+        if self.certified:
+            return self._run_certified(task)
         return _core.fit_bregmantron(
             task,
             target=self.target,

@@ -18,6 +18,8 @@ import properloss as pl
         pl.CanonicalLossClassifier(),
         pl.BregmanTronClassifier(target="previous"),
         pl.BregmanTronClassifier(target="approx"),
+        pl.BregmanTronClassifier(certified=True),
+        pl.BregmanTronClassifier(certified=True, target="previous", scaling="none", max_iter=50),
         pl.BregmanTronClassifier(target="refit", max_iter=50),
         pl.BregmanTronClassifier(objective="bregman", scaling="none", max_iter=50),
         pl.SlisotronClassifier(isotonic="lipschitz", max_iter=50),

@@ -38,7 +38,7 @@ def test_pickle_keeps_everything(classifier, data, tmp_path):
         assert np.array_equal(again.coef_, classifier.coef_)
         assert again.link_ == classifier.link_ and again.loss_ == classifier.loss_
         for key, values in classifier.history_.items():
-            assert np.array_equal(again.history_[key], values)
+            assert np.array_equal(again.history_[key], values, equal_nan=True)
         assert again.classes_.dtype == classifier.classes_.dtype
 
 

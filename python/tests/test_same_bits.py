@@ -53,6 +53,14 @@ CASES = [
     ("labels", [], pl.BregmanTronClassifier(max_iter=60, tol=0)),
     ("bregmantron", [], pl.BregmanTronClassifier(target="previous", max_iter=60, tol=0)),
     ("refit", [], pl.BregmanTronClassifier(target="refit", max_iter=60, tol=0)),
+    ("certified", [], pl.BregmanTronClassifier(certified=True, max_iter=60, tol=0)),
+    (
+        "certified",
+        ["--candidate", "previous", "--scaling", "unit-rows"],
+        pl.BregmanTronClassifier(
+            certified=True, target="previous", scaling="unit-rows", max_iter=60, tol=0
+        ),
+    ),
     ("slisotron", [], pl.SlisotronClassifier(max_iter=60, tol=0)),
     ("glmtron", [], pl.GlmtronClassifier(max_iter=60, tol=0)),
     ("logistic", ["--l2", "0.01"], pl.CanonicalLossClassifier(C=1 / (0.01 * 300), max_iter=60, tol=0)),

@@ -113,13 +113,14 @@ def test_same_bits_for_any_number_of_threads(threads):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_ctrl_c_ends_a_long_fit():
+@pytest.mark.parametrize("certified", [False, True], ids=["plain", "certified"])
+def test_ctrl_c_ends_a_long_fit(certified):
     """The fit would take minutes; after SIGINT it is over within a second (and some slack)."""
     code = """
         import sys, time
         sys.path.insert(0, sys.argv[1])
         from test_threads import CLF, X, Y
-        clf = CLF.set_params(max_iter=100_000_000)
+        clf = CLF.set_params(max_iter=100_000_000, certified=sys.argv[2] == "True")
         print("started", flush=True)
         try:
             clf.fit(X, Y)
@@ -130,7 +131,7 @@ def test_ctrl_c_ends_a_long_fit():
             print("interrupted", flush=True)
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), os.path.dirname(__file__)],
+        [sys.executable, "-c", textwrap.dedent(code), os.path.dirname(__file__), str(certified)],
         stdout=subprocess.PIPE,
         text=True,
     )

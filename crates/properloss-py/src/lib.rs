@@ -39,7 +39,9 @@ mod _core {
     #[pymodule_export]
     use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
     #[pymodule_export]
-    use crate::train::{Fit, fit_bregmantron, fit_canonical_loss, fit_glmtron, fit_slisotron};
+    use crate::train::{
+        Fit, fit_bregmantron, fit_canonical_loss, fit_certified, fit_glmtron, fit_slisotron,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

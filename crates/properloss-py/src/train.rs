@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use numpy::{PyArray1, PyReadonlyArray1};
+use properloss::certify::{Certificate, Field};
 use properloss::design::Scaling;
 use properloss::optimize::Solver;
 use properloss::sample::Sample;
 use properloss::train::{
-    self, BregmanTron, CanonicalLossTrainer, EndSlope, Glmtron, Isotonic, Iteration, LinkObjective,
-    Observer, Slisotron, Step, Target,
+    self, BregmanTron, Candidate, CanonicalLossTrainer, Certified, EndSlope, Glmtron, Isotonic,
+    Iteration, LinkObjective, Observer, Schedule, Slisotron, Step, Target,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -24,6 +25,8 @@ use crate::watch::{self, Listeners};
 #[pyclass(frozen, module = "properloss._core")]
 pub struct Fit {
     inner: train::Fit,
+    /// One an iteration, of a certified run.
+    certificates: Option<Vec<Certificate>>,
     /// Time from the checked arrays to the model, in seconds: what the engine itself took.
     #[pyo3(get)]
     seconds: f64,
@@ -51,8 +54,35 @@ impl Fit {
             let values = self.inner.history.iter().map(value).collect();
             history.set_item(name, PyArray1::from_vec(py, values))?;
         }
+        if let Some(certificates) = &self.certificates {
+            add_certificates(&history, certificates)?;
+        }
         Ok(history)
     }
+}
+
+/// The fields of certificates: numbers and counts as floats, conditions as bools.
+fn add_certificates(history: &Bound<'_, PyDict>, certificates: &[Certificate]) -> PyResult<()> {
+    let py = history.py();
+    let rows: Vec<_> = certificates.iter().map(Certificate::fields).collect();
+    for (column, (name, kind)) in Certificate::default().fields().into_iter().enumerate() {
+        if history.contains(name)? {
+            continue; // iteration, gap and slopes are there already, the same numbers
+        }
+        let values = rows.iter().map(|row| row[column].1);
+        if let Field::Flag(_) = kind {
+            let flags = values.map(|value| value == Field::Flag(true)).collect();
+            history.set_item(name, PyArray1::from_vec(py, flags))?;
+        } else {
+            let number = |value| match value {
+                Field::Number(number) => number,
+                Field::Count(count) => count as f64,
+                Field::Flag(flag) => f64::from(u8::from(flag)),
+            };
+            history.set_item(name, PyArray1::from_vec(py, values.map(number).collect()))?;
+        }
+    }
+    Ok(())
 }
 
 /// A quantity of an iteration, with its Python name.
@@ -103,6 +133,16 @@ impl Task<'_> {
         py: Python<'_>,
         trainer: impl Fn(&Sample<'_>, &mut dyn Observer) -> properloss::Result<train::Fit> + Send + Sync,
     ) -> PyResult<Fit> {
+        let (inner, seconds) = self.watch(py, trainer)?;
+        Ok(Fit { inner, certificates: None, seconds })
+    }
+
+    /// The result of a trainer and the seconds it took.
+    fn watch<T: Send>(
+        self,
+        py: Python<'_>,
+        trainer: impl Fn(&Sample<'_>, &mut dyn Observer) -> properloss::Result<T> + Send + Sync,
+    ) -> PyResult<(T, f64)> {
         let matrix = self.rows.matrix()?;
         let labels = self.labels.as_slice()?;
         let weights = self.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -113,7 +153,7 @@ impl Task<'_> {
                 Sample::new(matrix, labels, weights).and_then(|sample| trainer(&sample, watch));
             (fit, start.elapsed().as_secs_f64())
         })?;
-        Ok(Fit { inner: fit.map_err(to_python)?, seconds })
+        Ok((fit.map_err(to_python)?, seconds))
     }
 }
 
@@ -179,6 +219,37 @@ pub fn fit_bregmantron(
         ..defaults
     };
     task.run(py, |sample, observer| trainer.fit(sample, observer))
+}
+
+/// BregmanTron with a proved decrease at every iteration: the schedule `monotone`.
+#[pyfunction]
+#[pyo3(signature = (task, *, candidate, max_iter, tol, slope_max, scaling))]
+pub fn fit_certified(
+    py: Python<'_>,
+    task: Task<'_>,
+    candidate: &str,
+    max_iter: usize,
+    tol: f64,
+    slope_max: f64,
+    scaling: &str,
+) -> PyResult<Fit> {
+    let candidate = match candidate {
+        "labels" => Candidate::Labels,
+        "previous" => Candidate::Previous,
+        "refit" => Candidate::Refit,
+        other => return Err(unknown("candidate", other, "labels, previous, refit")),
+    };
+    let defaults = Certified::default();
+    let schedule = match defaults.schedule {
+        Schedule::Monotone { theta, freeze_after, .. } => {
+            Schedule::Monotone { candidate, theta, freeze_after }
+        }
+        other => other,
+    };
+    let scaling = feature_scaling(scaling)?;
+    let trainer = Certified { schedule, slope_max, max_iter, tol, scaling, ..defaults };
+    let (run, seconds) = task.watch(py, |sample, observer| trainer.fit(sample, observer))?;
+    Ok(Fit { inner: run.fit, certificates: Some(run.certificates), seconds })
 }
 
 /// SLIsotron.

@@ -113,6 +113,8 @@ fn monotone_never_breaks_its_claim() {
         check_losses(&run);
         for c in &run.certificates {
             assert!(c.step_held && c.close && c.claimed > 0.0);
+            let claim = 0.5 * (1.0 - theta) * c.eta * c.gap * c.gap;
+            assert!((c.claimed - claim).abs() <= 1e-15 * claim, "{claim} {c:?}");
             assert!(c.least_gap <= c.gap_bound * (1.0 + 1e-12), "{c:?}");
             assert!(c.eta > 0.0 && (0.0..=1.0).contains(&c.damping));
             damped += usize::from(c.damping < 1.0);
@@ -147,6 +149,10 @@ fn repaired_never_breaks_its_claim_and_paper_does() {
         check_losses(&run);
         for c in &run.certificates {
             assert!(c.in_range && c.close && c.step_held);
+            // Two thirds of f(δ), or all of it where (ii) of the Corollary allows that.
+            let wide = properloss::certify::f(c.delta);
+            let allowed = (3.0 + wide * wide / (1.0 + wide)) * c.p_star <= 2.0;
+            assert!(c.epsilon <= if allowed { wide } else { 2.0 / 3.0 * wide }, "{c:?}");
             // ŷ_1 and q_1 are rounded at eps and may both be as small as 1e-8.
             assert!(c.alpha <= c.epsilon + 1e-7, "{c:?}");
             assert!(
@@ -215,6 +221,11 @@ fn nineteen_points() {
     let c = run.certificates[0];
     assert!((c.delta - 0.002786).abs() < 5e-7 && (c.eta - 0.4875).abs() < 5e-5, "{c:?}");
     assert!((c.p_star - 0.8974).abs() < 5e-5);
+    // p* is a fixed point: the step it asks for leads to the scores it is computed from.
+    let eta = properloss::certify::paper_step(c.gap, c.delta, c.p_star, 1.0, 1.0, 0.0);
+    assert!((eta - c.eta).abs() < 1e-14, "{eta} {c:?}");
+    let at = |x: f64| (0.9 + c.eta * 0.1 * x).clamp(0.0, 1.0);
+    assert!((c.p_star - (9.0 * at(1.0) + 10.0 * at(-1.0)) / 19.0).abs() < 1e-14, "{c:?}");
     assert!(
         c.in_range
             && c.nested

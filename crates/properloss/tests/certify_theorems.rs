@@ -129,6 +129,94 @@ fn theorem_2_and_corollary() {
     assert!(corollary > wanted / 50, "{corollary}");
 }
 
+/// Theorem P, the paper's route corrected: nested slopes, scores in range, Step 3 solved exactly
+/// within the stability window; the decrease is never below the claim.
+#[test]
+fn theorem_p() {
+    use properloss::chain::{ChainProblem, Objective, fit_link_with, solve};
+    let mut random = Random(43);
+    let wanted = if profile("fuzz") { 20_000 } else { 500 };
+    let (mut held, mut useful, mut tightest) = (0, 0, f64::INFINITY);
+    while held < wanted {
+        let epsilon = 0.2 * random.unit().powi(4) + 1e-6;
+        // u: a line through (0, base) of slope N', or two pieces with slopes in [n', N'].
+        let (n_u, big_n_u) = (1.0, 1.0 + 0.5 * epsilon * random.unit());
+        let base = random.between(0.2, 0.8);
+        let (left, right) = (random.between(n_u, big_n_u), random.between(n_u, big_n_u));
+        let u = link_from_steps(
+            -base / left,
+            &[(base / left, base), ((1.0 - base) / right, 1.0 - base)],
+        );
+        let m = 2 + random.below(8);
+        let x: Vec<f64> = (0..m).map(|_| random.between(-1.0, 1.0)).collect();
+        let y: Vec<u8> = x.iter().map(|x| u8::from(random.chance(0.5 + 0.4 * x))).collect();
+        let weights: Vec<f64> = (0..m).map(|_| random.unit() + 0.01).collect();
+        let w = random.between(-0.1, 0.1);
+        let z: Vec<f64> = x.iter().map(|x| w * x).collect();
+        let before = Scored::new(&z, &y, Some(&weights)).unwrap();
+        let g = before.mean(|i| (f64::from(y[i]) - u.u(z[i])) * x[i]);
+        let max_norm = x.iter().fold(0.0, |a, x| f64::max(a, x.abs()));
+        // Nested: n ≤ n' ≤ N' ≤ N with N/n ≤ 1+ε.
+        let big_n = big_n_u * (1.0 + 0.2 * epsilon);
+        let n = (big_n / (1.0 + epsilon)).min(n_u);
+        // p* depends on the step, which depends on p*.
+        let (mut p, mut after) = (base, z.clone());
+        for _ in 0..60 {
+            let b = g.abs() - epsilon * (1.0 + epsilon) * p * max_norm;
+            let eta = b / (2.0 * big_n * max_norm * max_norm * g.abs());
+            after = x.iter().map(|x| (w + eta * g) * x).collect();
+            p = p_star(&u, &before.with_scores(&after).unwrap());
+        }
+        let next = before.with_scores(&after).unwrap();
+        let b = g.abs() - epsilon * (1.0 + epsilon) * p * max_norm;
+        if b <= 0.0 || !next.in_range(&u) {
+            continue;
+        }
+        let mut order: Vec<usize> = (0..m).collect();
+        order.sort_by(|&i, &j| after[i].total_cmp(&after[j]));
+        let sorted: Vec<f64> = order.iter().map(|&i| after[i]).collect();
+        let targets: Vec<f64> = order.iter().map(|&i| z[i]).collect();
+        let sorted_weights: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
+        let q_1 = u.u(sorted[0]);
+        let objective = Objective::Bregman { link: &u, target_scores: &targets };
+        let problem = ChainProblem::new(&sorted, objective)
+            .with_weights(&sorted_weights)
+            .with_slopes(n, big_n)
+            .with_first((1.0 - epsilon) * q_1, (1.0 + epsilon) * q_1);
+        let solution = solve(&problem).unwrap();
+        let v = PiecewiseLink::new(fit_link_with(&solution, &sorted, n).unwrap()).unwrap();
+        let decrease = before.loss(&u) - next.loss(&v);
+        let claim = corrected_paper_claim(g.abs(), epsilon, p, max_norm, n, big_n);
+        assert!(decrease >= claim - 1e-13, "{decrease} < {claim}, epsilon {epsilon}");
+        held += 1;
+        if claim > 1e-6 {
+            useful += 1;
+            tightest = tightest.min(decrease / claim);
+        }
+    }
+    println!("Theorem P: {held} instances, {useful} with a claim, least ratio {tightest:.3}");
+    assert!(useful > wanted / 4 && tightest < 4.0, "{useful} {tightest}");
+}
+
+/// The constants, computed by hand: δ = 1/4 at |g| = X/2, p* = 1/4; f(1/4) = 1/5, f(1/5) = 1/6.
+#[test]
+fn constants_by_hand() {
+    let delta = largest_delta(0.5, 0.25, 1.0);
+    assert_eq!(delta, 0.25);
+    assert_eq!(largest_delta(1.0, 0.25, 2.0), 0.25);
+    assert_eq!(f(delta), 0.2);
+    assert!((gamma_max(delta) - (1.0_f64 / 12.0).sqrt()).abs() < 1e-15);
+    // f(1+f) p* X/|g| = 0.2 * 1.2 * 0.25 * 2 = 0.12.
+    assert!((paper_step(0.5, delta, 0.25, 1.0, 2.0, 0.5) - 0.5 / 4.0 * 0.88).abs() < 1e-15);
+    assert_eq!(stability(0.3, 0.2), Stability { alpha: (0.3 - 0.2) / 0.2, beta: 0.0 });
+    assert_eq!(stability(0.1, 0.2), Stability { alpha: 0.0, beta: 0.5 });
+    assert_eq!(stability(0.1, 0.0).alpha, f64::INFINITY);
+    // b = 1/2 - 0.1 * 1.1 * 0.5: b²/(4 * 2) - 0.1 * 2.05 * 0.5/1.
+    let claim = corrected_paper_claim(0.5, 0.1, 0.5, 1.0, 1.0, 2.0);
+    assert!((claim - (0.445_f64.powi(2) / 8.0 - 0.1025)).abs() < 1e-15, "{claim}");
+    assert!((gap_bound(0.125, 0.5, 8.0) - 0.25).abs() < 1e-15);
+}
+
 /// The Corollary's constants: R - f at equality has the factorised slack of the proof, so (i) and
 /// (ii) hold for every δ; (iii) gives 1.58.
 #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// One iteration: the conditions that held, what was claimed, what was observed.
 ///
 /// A quantity that the schedule does not use is NaN (`null` in JSON, empty in CSV).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Certificate {
     /// `t`, from 1.
     pub iteration: usize,
@@ -41,8 +41,8 @@ pub struct Certificate {
     pub beta: f64,
     /// `A_t`: the decrease by Step 1, exactly.
     pub step_decrease: f64,
-    /// `D_t`: the increase by the change of link, exactly (Lemma 1).
-    pub link_change: f64,
+    /// `D_t`: what the change of link adds to the loss, exactly (Lemma 1).
+    pub link_cost: f64,
     /// The decrease the schedule claims.
     pub claimed: f64,
     /// The decrease that happened, `A_t - D_t`.
@@ -98,7 +98,7 @@ impl Certificate {
             ("alpha", Number(self.alpha)),
             ("beta", Number(self.beta)),
             ("step_decrease", Number(self.step_decrease)),
-            ("link_change", Number(self.link_change)),
+            ("link_cost", Number(self.link_cost)),
             ("claimed", Number(self.claimed)),
             ("observed", Number(self.observed)),
             ("step_held", Flag(self.step_held)),

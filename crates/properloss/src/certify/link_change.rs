@@ -1,8 +1,9 @@
 //! Lemma 1: at fixed `w` the loss is linear in the link.
 
 use super::scored::{Scored, Sum};
+use super::sweep::walk;
 use crate::error::{Error, Result};
-use crate::link::{InverseLink, PiecewiseLink};
+use crate::link::PiecewiseLink;
 
 /// `G_w(s) = Pr_S[w·x > s]`, a step function, with the base rate `π` it is compared to.
 ///
@@ -57,17 +58,6 @@ impl ScoreTail {
         Ok(Self { z, excess, base_rate })
     }
 
-    /// From distinct increasing scores and the weight at each; O(m).
-    pub(crate) fn from_groups(z: &[f64], weights: &[f64], total: f64, base_rate: f64) -> Self {
-        let mut excess = vec![0.0; z.len()];
-        let mut above = Sum::default();
-        for k in (0..z.len()).rev() {
-            excess[k] = above.value() / total - base_rate;
-            above.add(weights[k]);
-        }
-        Self { z: z.to_vec(), excess, base_rate }
-    }
-
     /// The distinct scores, in increasing order.
     pub fn z(&self) -> &[f64] {
         &self.z
@@ -87,71 +77,22 @@ impl ScoreTail {
     }
 }
 
-/// The value of a piecewise-affine link at nondecreasing arguments, O(1) amortised.
-struct Cursor<'a> {
-    x: &'a [f64],
-    y: &'a [f64],
-    k: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(link: &'a PiecewiseLink) -> Self {
-        Self { x: link.knots().x(), y: link.knots().y(), k: 0 }
-    }
-
-    /// The first knot strictly right of `s`, or infinity.
-    fn next_knot(&mut self, s: f64) -> f64 {
-        while self.k < self.x.len() && self.x[self.k] <= s {
-            self.k += 1;
-        }
-        self.x.get(self.k).copied().unwrap_or(f64::INFINITY)
-    }
-
-    /// `u(s)`, after [`next_knot`](Self::next_knot) at a point not right of `s` and not left of the
-    /// knot before.
-    fn value(&mut self, s: f64) -> f64 {
-        self.next_knot(s);
-        match self.k {
-            0 => 0.0,
-            k if k == self.x.len() => 1.0,
-            k => {
-                let (left, right) = (s - self.x[k - 1], self.x[k] - s);
-                let (width, rise) = (self.x[k] - self.x[k - 1], self.y[k] - self.y[k - 1]);
-                if left <= right {
-                    self.y[k - 1] + rise * (left / width)
-                } else {
-                    self.y[k] - rise * (right / width)
-                }
-            }
-        }
-    }
-}
-
 /// Lemma 1: `ℓ_v(w) - ℓ_u(w) = ∫ (v - u)(s) (G_w(s) - π) ds`, exactly, in O(m + K_u + K_v).
 ///
 /// Between two consecutive breakpoints (knots of `u`, of `v`, scores) `v - u` is affine and `G_w`
 /// constant, so each interval contributes the trapezoid of `v - u` times `G_w - π`. The change is
 /// linear in `v - u`, and labels enter through `π` alone.
 pub fn link_change(u: &PiecewiseLink, v: &PiecewiseLink, tail: &ScoreTail) -> f64 {
-    let end = u.support().1.max(v.support().1);
-    let mut from = u.support().0.min(v.support().0);
-    let (mut at_u, mut at_v) = (Cursor::new(u), Cursor::new(v));
-    let mut next_score = tail.z.partition_point(|&z| z <= from);
-    let mut difference = at_v.value(from) - at_u.value(from);
     let mut sum = Sum::default();
-    while from < end {
-        let score = tail.z.get(next_score).copied().unwrap_or(f64::INFINITY);
-        let to = at_u.next_knot(from).min(at_v.next_knot(from)).min(score).min(end);
-        let excess = match next_score {
-            0 => 1.0 - tail.base_rate,
-            k => tail.excess[k - 1],
-        };
-        let next = at_v.value(to) - at_u.value(to);
-        sum.add(0.5 * (difference + next) * (to - from) * excess);
-        if to == score {
-            next_score += 1;
-        }
-        (from, difference) = (to, next);
-    }
+    walk(
+        u,
+        v,
+        &tail.z,
+        |k, width, (u_from, v_from), (u_to, v_to)| {
+            let excess = if k == 0 { 1.0 - tail.base_rate } else { tail.excess[k - 1] };
+            sum.add(0.5 * ((v_from - u_from) + (v_to - u_to)) * width * excess);
+        },
+        |_, _, _, _| {},
+    );
     sum.value()
 }

@@ -14,7 +14,7 @@
 //! | `bounds` | what each theorem claims: the paper's, Theorem 2, Theorem P, the rates |
 //! | `decomposition` | `F`, `L`, `Q` of the paper's Theorem thBTT, term by term |
 //! | `steepest` | Proposition D: the link of least loss at fixed scores |
-//! | `certificate`, `sweep` | the record of an iteration; a link at sorted scores by merging |
+//! | `certificate`, `sweep` | the record of an iteration; two links at sorted scores by merging |
 //! | `neighbours`, `approximability` | Lemma lemCONC and the restricted discrepancy `E(u, ℓ)` |
 
 mod approximability;
@@ -48,6 +48,6 @@ pub use link_change::{ScoreTail, link_change};
 pub use neighbours::{biconnectivity_radius, connectivity_radius};
 pub use scored::{Scored, Sum};
 pub use steepest::steepest_link;
-pub(crate) use step_change::divergence_from;
+pub(crate) use step_change::Pieces;
 pub use step_change::{potential_divergence, step_divergence};
-pub(crate) use sweep::{locate_sorted, loss_sorted};
+pub(crate) use sweep::{Masses, Placement, Replacement, replace};

@@ -12,12 +12,11 @@ mod monotone;
 mod state;
 mod theorem;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::{Fit, Iteration, Model, Observer, Termination};
+use super::{Fit, Iteration, Observer, Termination, model};
 use crate::certify::Certificate;
-use crate::design::{Design, FittedScaling, Scaling};
+use crate::design::{Design, Scaling};
 use crate::error::{Error, Result};
 use crate::link::PiecewiseLink;
 use crate::sample::Sample;
@@ -186,13 +185,12 @@ impl Certified {
             certificates.push(certificate);
             let iteration = state.iteration(&certificate);
             history.push(iteration);
-            if let ControlFlow::Break(()) = observer.observe(&iteration) {
+            let reached = || model(&design, state.w(), Arc::new(state.link().clone()));
+            if observer.observe_model(&iteration, &reached).is_break() {
                 break Termination::Stopped;
             }
         };
-        let (coefficients, intercept) = design.original_coefficients(state.w());
-        let unit_rows = matches!(design.scaling(), FittedScaling::UnitRows);
-        let model = Model::new(coefficients, intercept, unit_rows, Arc::new(state.into_link()))?;
+        let model = model(&design, state.w(), Arc::new(state.link().clone()))?;
         Ok(CertifiedFit { fit: Fit { model, termination, history }, certificates })
     }
 

@@ -1,6 +1,6 @@
 //! Theorem 1: the loss falls at every iteration.
 
-use super::state::{Bounds, State};
+use super::state::{Bounds, State, Trial};
 use super::{Candidate, Outcome, Termination};
 use crate::certify::{Certificate, condense, convex_combination, gap_bound};
 use crate::error::Result;
@@ -8,6 +8,9 @@ use crate::link::{InverseLink, PiecewiseLink};
 
 /// `2^-60` of a trial is below rounding: nothing is left to gain.
 const MAX_HALVINGS: usize = 60;
+/// A damped link with more knots a score is condensed to half as many: damping adds the knots of the
+/// candidate, usually few, at every iteration.
+const KNOTS_PER_SCORE: usize = 4;
 /// A damped link uses the budget up to this margin, so that rounding cannot overdraw it.
 const MARGIN: f64 = 1e-9;
 
@@ -23,6 +26,7 @@ pub(super) struct Options {
 pub(super) struct LineSearch {
     eta: f64,
     grow: bool,
+    halved: bool,
     sum_of_steps: f64,
     first_loss: f64,
 }
@@ -32,6 +36,7 @@ impl LineSearch {
         Self {
             eta: 1.0 / (slope_max * state.curvature()),
             grow: false,
+            halved: false,
             sum_of_steps: 0.0,
             first_loss: state.loss(),
         }
@@ -50,9 +55,18 @@ pub(super) fn advance(
     // Step 1. η: twice the last, halved until E[D_U(z⁺ ‖ z)] <= η|g|²/2. The test holds for every
     // η <= 1/(N Λ), so η >= 1/(2 N Λ) always.
     let mut eta = if search.grow { 2.0 * search.eta } else { search.eta };
-    let mut halvings = 0;
+    let (mut halvings, mut known) = (0, None);
     let divergence = loop {
-        let divergence = state.divergence(eta);
+        // After a halving another is likely: one pass over the rows serves both trials.
+        let divergence = match known.take() {
+            Some(divergence) => divergence,
+            None if search.halved || halvings > 0 => {
+                let [divergence, half] = state.divergences([eta, 0.5 * eta]);
+                known = Some(half);
+                divergence
+            }
+            None => state.divergences([eta])[0],
+        };
         if divergence <= 0.5 * eta * gap * gap {
             break divergence;
         }
@@ -62,10 +76,10 @@ pub(super) fn advance(
         }
         eta *= 0.5;
     };
-    (search.eta, search.grow) = (eta, true);
+    (search.eta, search.grow, search.halved) = (eta, true, halvings > 0);
     search.sum_of_steps += eta;
-    let in_range = state.stays_in_range(eta);
     state.advance(eta)?;
+    let in_range = state.in_range();
     let step_decrease = eta * gap * gap - divergence;
     let claimed = 0.5 * (1.0 - theta) * eta * gap * gap;
     let budget = step_decrease - claimed;
@@ -74,7 +88,7 @@ pub(super) fn advance(
     let range = state.scores()[state.scores().len() - 1] - state.scores()[0];
     let floor = if range > 0.0 { options.slope_floor / range } else { f64::INFINITY };
     let slope_min = floor.min(options.slope_floor * options.slope_max);
-    let (mut damping, mut link_change) = (0.0, 0.0);
+    let (mut damping, mut link_cost) = (0.0, 0.0);
     if !options.frozen {
         let bounds = Bounds {
             slopes: (slope_min, options.slope_max),
@@ -87,13 +101,13 @@ pub(super) fn advance(
             Candidate::Previous => state.fit_previous(bounds)?,
             Candidate::Refit => state.fit_refit(bounds)?,
         };
-        if let Some((link, lambda, change)) = damped(state, candidate, budget, options.slope_max)? {
-            (damping, link_change) = (lambda, change);
-            state.set_link(link)?;
+        if let Some((lambda, trial)) = damped(state, candidate, budget, options.slope_max)? {
+            (damping, link_cost) = (lambda, trial.outcome.change);
+            state.adopt(trial);
         }
     }
     if damping == 0.0 {
-        state.keep_link()?;
+        state.keep_link();
     }
     Ok(Outcome::Moved(Certificate {
         iteration: 0,
@@ -113,36 +127,46 @@ pub(super) fn advance(
         alpha: f64::NAN,
         beta: f64::NAN,
         step_decrease,
-        link_change,
+        link_cost,
         claimed,
-        observed: step_decrease - link_change,
+        observed: step_decrease - link_cost,
         step_held: divergence <= 0.5 * eta * gap * gap,
         in_range,
         nested: true,
-        close: link_change <= budget,
+        close: link_cost <= budget,
     }))
 }
 
-/// The largest `λ` with `λ D(v) <= budget`, the link `(1-λ) u + λ v`, and its exact change of loss.
-/// `None` if nothing of the candidate can be taken.
+/// The largest `λ` with `λ D(v) <= budget`, and the link `(1-λ) u + λ v` with its exact change of
+/// loss. `None` if nothing of the candidate can be taken.
 fn damped(
-    state: &State<'_, '_>,
+    state: &mut State<'_, '_>,
     candidate: PiecewiseLink,
     budget: f64,
     slope_max: f64,
-) -> Result<Option<(PiecewiseLink, f64, f64)>> {
-    let change = state.link_change(&candidate);
+) -> Result<Option<(f64, Trial)>> {
+    let trial = state.try_link(candidate);
+    let change = trial.outcome.change;
     if change <= budget {
-        return Ok(Some((candidate, 1.0, change)));
+        return Ok(Some((1.0, trial)));
     }
-    let lambda = (1.0 - MARGIN) * budget / change;
+    let candidate = state.reject(trial);
     let ((u_min, u_max), (v_min, v_max)) = (state.link().support(), candidate.support());
+    // Values are rounded to an ulp or two of 1, all over the support.
+    let rounding = 4.0 * f64::EPSILON * (u_max.max(v_max) - u_min.min(v_min));
+    let lambda = ((1.0 - MARGIN) * budget - rounding) / change;
     let overlap = u_max.min(v_max) - u_min.max(v_min);
     if lambda <= 0.0 || overlap <= 0.0 {
         return Ok(None); // links that do not overlap have no strictly increasing combination
     }
-    let combined = convex_combination(state.link(), &candidate, lambda)?;
-    let link = condense(&combined, state.scores(), slope_max)?;
-    let change = state.link_change(&link);
-    Ok((change <= budget).then_some((link, lambda, change)))
+    let mut link = convex_combination(state.link(), &candidate, lambda)?;
+    if link.knots().knot_count() > KNOTS_PER_SCORE * (state.scores().len() + 2) {
+        link = condense(&link, state.scores(), slope_max)?;
+    }
+    let trial = state.try_link(link);
+    if trial.outcome.change <= budget {
+        return Ok(Some((lambda, trial)));
+    }
+    state.reject(trial);
+    Ok(None)
 }

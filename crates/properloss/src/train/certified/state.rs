@@ -2,9 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::certify::{
-    ScoreTail, divergence_from, link_change, link_through, locate_sorted, loss_sorted, norm,
-};
+use crate::certify::{Masses, Pieces, Placement, Replacement, link_through, norm, replace};
 use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, fit_link_with};
 use crate::design::Design;
 use crate::error::{Error, Result};
@@ -12,7 +10,7 @@ use crate::link::{InverseLink, PiecewiseLink};
 use crate::sample::Sample;
 
 /// Rows summed in one piece. Fixed, so that sums have the same bits for any number of threads.
-const CHUNK: usize = 8192;
+const CHUNK: usize = 2048;
 /// Scores are updated by `z + η X g`; this often they are computed afresh.
 const REFRESH: usize = 50;
 
@@ -34,24 +32,34 @@ pub(super) struct State<'s, 'a> {
     direction: Vec<f64>,
     order: ScoreOrder,
     groups: Groups,
-    tail: ScoreTail,
+    masses: Masses,
+    /// The pieces of the link, to walk on.
+    pieces: Pieces,
+    /// The piece of the link and its value at each row.
+    row_piece: Vec<u32>,
+    row_value: Vec<f64>,
+    /// A buffer for the next trial.
+    spare: Placement,
     workspace: Workspace,
     since_refresh: usize,
     moved: (f64, f64),
 }
 
-/// The distinct scores: weights of both classes, and where the link stands.
+/// The distinct scores: weights of both classes, and what Step 3 is fitted to.
 #[derive(Default)]
 struct Groups {
+    /// All 1, and not written down, if there are neither weights nor ties.
     weight: Vec<f64>,
     negative: Vec<f64>,
     positive: Vec<f64>,
-    piece: Vec<u32>,
-    value: Vec<f64>,
     target: Vec<f64>,
-    /// Of each row.
-    row_piece: Vec<u32>,
-    row_value: Vec<f64>,
+}
+
+/// A link held against the current one at the current scores; [`State::adopt`] takes it.
+pub(super) struct Trial {
+    pub link: PiecewiseLink,
+    pub outcome: Replacement,
+    placement: Placement,
 }
 
 impl<'s, 'a> State<'s, 'a> {
@@ -87,15 +95,18 @@ impl<'s, 'a> State<'s, 'a> {
             direction: vec![0.0; rows],
             order: ScoreOrder::new(),
             groups: Groups::default(),
-            tail: ScoreTail::from_groups(&[], &[], 1.0, base_rate),
+            masses: Masses::default(),
+            pieces: Pieces::default(),
+            row_piece: vec![0; rows],
+            row_value: vec![0.0; rows],
+            spare: Placement::default(),
             workspace: Workspace::default(),
             since_refresh: 0,
             moved: (0.0, 0.0),
         };
-        state.groups.row_piece = vec![0; rows];
-        state.groups.row_value = vec![0.0; rows];
+        state.pieces.fill(&state.link);
         state.sort()?;
-        state.locate()?;
+        state.keep_link();
         Ok(state)
     }
 
@@ -105,10 +116,6 @@ impl<'s, 'a> State<'s, 'a> {
 
     pub fn link(&self) -> &PiecewiseLink {
         &self.link
-    }
-
-    pub fn into_link(self) -> PiecewiseLink {
-        self.link
     }
 
     /// `ℓ_u(w)`.
@@ -153,7 +160,7 @@ impl<'s, 'a> State<'s, 'a> {
 
     /// `g = E[(y - u(w·x)) x]`, its norm, and `X g`: two passes over the data.
     pub fn find_gap(&mut self) {
-        let (sample, values) = (self.sample, &self.groups.row_value);
+        let (sample, values) = (self.sample, &self.row_value);
         let (labels, total) = (sample.labels(), sample.total_weight());
         self.residual.par_chunks_mut(CHUNK).enumerate().for_each(|(c, chunk)| {
             for (k, r) in chunk.iter_mut().enumerate() {
@@ -166,35 +173,41 @@ impl<'s, 'a> State<'s, 'a> {
         self.design.scores(&self.gradient, &mut self.direction);
     }
 
-    /// `E[value(i, z_i + η (X g)_i)]` in fixed pieces.
-    fn mean_along(&self, eta: f64, value: impl Fn(usize, f64) -> f64 + Sync) -> f64 {
-        let sample = self.sample;
-        let partial: Vec<f64> = self
-            .z
-            .par_chunks(CHUNK)
-            .zip(self.direction.par_chunks(CHUNK))
-            .enumerate()
-            .map(|(c, (z, direction))| {
-                let mut sum = 0.0;
-                for (k, (z, d)) in z.iter().zip(direction).enumerate() {
-                    let i = c * CHUNK + k;
-                    sum += sample.weight(i) * value(i, z + eta * d);
+    /// `E[value(i)]` for several values at once, in fixed pieces.
+    fn means<const T: usize>(&self, value: impl Fn(usize) -> [f64; T] + Sync) -> [f64; T] {
+        let (sample, rows) = (self.sample, self.sample.rows());
+        let starts: Vec<usize> = (0..rows).step_by(CHUNK).collect();
+        let partial: Vec<[f64; T]> = starts
+            .par_iter()
+            .map(|&start| {
+                let mut sums = [0.0; T];
+                for i in start..rows.min(start + CHUNK) {
+                    let (weight, values) = (sample.weight(i), value(i));
+                    for (sum, value) in sums.iter_mut().zip(values) {
+                        *sum += weight * value;
+                    }
                 }
-                sum
+                sums
             })
             .collect();
-        partial.iter().sum::<f64>() / sample.total_weight()
+        let total = sample.total_weight();
+        std::array::from_fn(|t| partial.iter().map(|sums| sums[t]).sum::<f64>() / total)
     }
 
-    /// `E[D_U(z + η X g ‖ z)]` (Lemma 2).
-    pub fn divergence(&self, eta: f64) -> f64 {
-        let (link, pieces) = (&self.link, &self.groups.row_piece);
-        self.mean_along(eta, |i, to| divergence_from(link, to, self.z[i], pieces[i] as usize))
+    /// `E[D_U(z + η X g ‖ z)]` (Lemma 2) for several `η` in one pass, the largest first.
+    pub fn divergences<const T: usize>(&self, etas: [f64; T]) -> [f64; T] {
+        let (link, pieces, row_piece) = (&self.link, &self.pieces, &self.row_piece);
+        let (z, direction) = (self.z.as_slice(), self.direction.as_slice());
+        self.means(|i| {
+            let (z, direction, piece) = (z[i], direction[i], row_piece[i] as usize);
+            pieces.divergences(link, etas.map(|eta| z + eta * direction), z, piece)
+        })
     }
 
     /// `E[u_t(w_{t+1}·x)]` for a step of size `η`.
     pub fn mean_prediction(&self, eta: f64) -> f64 {
-        self.mean_along(eta, |_, z| self.link.u(z))
+        let [mean] = self.means(|i| [self.link.u(self.z[i] + eta * self.direction[i])]);
+        mean
     }
 
     /// Whether every score after a step of size `η` lies in the range of the link, up to rounding.
@@ -224,41 +237,27 @@ impl<'s, 'a> State<'s, 'a> {
         self.sort()
     }
 
+    /// The order of the scores, and the weights of both classes at each.
     fn sort(&mut self) -> Result<()> {
-        let labels = self.sample.labels();
-        let groups = &mut self.groups;
         self.order.update(&self.z)?;
-        self.order.group_weights(self.sample.weights(), &mut groups.weight)?;
-        let count = groups.weight.len();
-        groups.positive.clear();
-        groups.negative.clear();
-        for g in 0..count {
-            let rows = self.order.rows(g).iter().map(|&row| row as usize);
-            let positive =
-                rows.filter(|&i| labels[i] == 1).map(|i| self.sample.weight(i)).sum::<f64>();
-            groups.positive.push(positive);
-            groups.negative.push((groups.weight[g] - positive).max(0.0));
-        }
-        let total = self.sample.total_weight();
-        let scores = self.order.scores();
-        self.tail = ScoreTail::from_groups(scores, &groups.weight, total, self.base_rate);
-        Ok(())
-    }
-
-    /// Where the link stands at the scores, and its loss.
-    fn locate(&mut self) -> Result<()> {
-        let groups = &mut self.groups;
-        let scores = self.order.scores();
-        locate_sorted(&self.link, scores, &mut groups.piece, &mut groups.value);
-        self.order.scatter(&groups.value, &mut groups.row_value)?;
-        for g in 0..scores.len() {
-            for &row in self.order.rows(g) {
-                groups.row_piece[row as usize] = groups.piece[g];
+        let (order, labels, sample) = (&self.order, self.sample.labels(), self.sample);
+        let Groups { weight, negative, positive, .. } = &mut self.groups;
+        negative.clear();
+        positive.clear();
+        if unit_weights(sample, order) {
+            let label = |&row: &u32| f64::from(labels[row as usize]);
+            positive.extend(order.order().iter().map(label));
+            negative.extend(positive.iter().map(|positive| 1.0 - positive));
+        } else {
+            order.group_weights(sample.weights(), weight)?;
+            for (g, weight) in weight.iter().enumerate() {
+                let rows = order.rows(g).iter().map(|&row| row as usize);
+                let of_class = rows.filter(|&i| labels[i] == 1).map(|i| sample.weight(i));
+                positive.push(of_class.sum::<f64>());
+                negative.push((weight - positive[g]).max(0.0));
             }
         }
-        let weights = (groups.negative.as_slice(), groups.positive.as_slice());
-        let sum = loss_sorted(&self.link, scores, weights, &groups.piece, &groups.value);
-        self.loss = sum / self.sample.total_weight();
+        self.masses.fill(negative, positive, sample.total_weight());
         Ok(())
     }
 
@@ -267,41 +266,72 @@ impl<'s, 'a> State<'s, 'a> {
         self.link.u(self.scores()[0])
     }
 
-    /// Lemma 1 at the new scores: what a change to `v` adds to the loss.
-    pub fn link_change(&self, v: &PiecewiseLink) -> f64 {
-        link_change(&self.link, v, &self.tail)
+    /// Whether every score lies in the range of the link.
+    pub fn in_range(&self) -> bool {
+        let (z_min, z_max) = self.link.support();
+        let scores = self.scores();
+        scores[0] >= z_min && scores[scores.len() - 1] <= z_max
     }
 
-    /// Step 4: the link is now `v`.
-    pub fn set_link(&mut self, v: PiecewiseLink) -> Result<()> {
-        let before = std::mem::replace(&mut self.link, v);
-        locate_sorted(&before, self.order.scores(), &mut self.groups.piece, &mut self.groups.value);
-        let old = std::mem::take(&mut self.groups.value);
-        self.locate()?;
-        let pairs = old.iter().zip(&self.groups.value);
-        self.moved.0 = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        Ok(())
+    /// Lemma 1 at the new scores: what a change to `v` adds to the loss, and where `v` stands.
+    pub fn try_link(&mut self, v: PiecewiseLink) -> Trial {
+        let mut placement = std::mem::take(&mut self.spare);
+        let scores = self.order.scores();
+        let outcome = replace(&self.link, &v, scores, &self.masses, &mut placement);
+        Trial { link: v, outcome, placement }
+    }
+
+    /// A trial that is not adopted: its buffers serve the next.
+    pub fn reject(&mut self, trial: Trial) -> PiecewiseLink {
+        self.spare = trial.placement;
+        trial.link
+    }
+
+    /// Step 4: the link is now the one tried.
+    pub fn adopt(&mut self, trial: Trial) {
+        self.link = trial.link;
+        self.pieces.fill(&self.link);
+        self.settle(trial.outcome, trial.placement);
     }
 
     /// The link stays; only its place at the new scores is found.
-    pub fn keep_link(&mut self) -> Result<()> {
-        self.moved.0 = 0.0;
-        self.locate()
+    pub fn keep_link(&mut self) {
+        let mut placement = std::mem::take(&mut self.spare);
+        let scores = self.order.scores();
+        let outcome = replace(&self.link, &self.link, scores, &self.masses, &mut placement);
+        self.settle(outcome, placement);
+    }
+
+    /// The loss, and the link at the rows.
+    fn settle(&mut self, outcome: Replacement, placement: Placement) {
+        (self.loss, self.moved.0) = (outcome.loss, outcome.moved);
+        for (g, (&piece, &value)) in placement.piece.iter().zip(&placement.value).enumerate() {
+            for &row in self.order.rows(g) {
+                self.row_piece[row as usize] = piece;
+                self.row_value[row as usize] = value;
+            }
+        }
+        self.spare = placement;
     }
 
     /// Step 3 towards the labels (least squares).
     pub fn fit_labels(&mut self, bounds: Bounds) -> Result<PiecewiseLink> {
-        let groups = &mut self.groups;
-        groups.target.clear();
-        let pairs = groups.positive.iter().zip(&groups.weight);
-        groups.target.extend(pairs.map(|(p, w)| if *w > 0.0 { (p / w).min(1.0) } else { 0.0 }));
+        let Groups { weight, positive, target, .. } = &mut self.groups;
+        target.clear();
+        if unit_weights(self.sample, &self.order) {
+            target.extend_from_slice(positive);
+        } else {
+            let mean = |(p, w): (&f64, &f64)| if *w > 0.0 { (p / w).min(1.0) } else { 0.0 };
+            target.extend(positive.iter().zip(&*weight).map(mean));
+        }
         self.solve(bounds, false)
     }
 
     /// Step 3 towards the old link at the new scores (least squares).
     pub fn fit_refit(&mut self, bounds: Bounds) -> Result<PiecewiseLink> {
-        let groups = &mut self.groups;
-        locate_sorted(&self.link, self.order.scores(), &mut groups.piece, &mut groups.target);
+        let target = &mut self.groups.target;
+        target.resize(self.order.groups(), 0.0);
+        self.link.u_sorted_into(self.order.scores(), target)?;
         self.solve(bounds, false)
     }
 
@@ -322,10 +352,12 @@ impl<'s, 'a> State<'s, 'a> {
         } else {
             Objective::Quadratic { targets }
         };
-        let problem = ChainProblem::new(self.order.scores(), objective)
-            .with_weights(&self.groups.weight)
+        let mut problem = ChainProblem::new(self.order.scores(), objective)
             .with_slopes(bounds.slopes.0, bounds.slopes.1)
             .with_first(bounds.first.0, bounds.first.1);
+        if !unit_weights(self.sample, &self.order) {
+            problem = problem.with_weights(&self.groups.weight);
+        }
         let solution = self.workspace.solve(&problem)?;
         if bounds.every_knot {
             return link_through(self.order.scores(), &solution.values, bounds.end_slope);
@@ -333,6 +365,11 @@ impl<'s, 'a> State<'s, 'a> {
         let knots = fit_link_with(solution, self.order.scores(), bounds.end_slope)?;
         PiecewiseLink::new(knots)
     }
+}
+
+/// Every distinct score is one row of weight 1.
+fn unit_weights(sample: &Sample<'_>, order: &ScoreOrder) -> bool {
+    sample.weights().is_none() && !order.has_ties()
 }
 
 /// The feasible set of Step 3 and the slope of the ends.

@@ -129,7 +129,7 @@ pub(super) fn repaired(
 /// Steps 1 to 4 under a plan.
 fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Result<Outcome> {
     let (gap, loss_before) = (state.gap(), state.loss());
-    let divergence = state.divergence(plan.eta);
+    let [divergence] = state.divergences([plan.eta]);
     let step_decrease = plan.eta * gap * gap - divergence;
     // Step 1, Step 2.
     state.advance(plan.eta)?;
@@ -144,14 +144,15 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
     let link = match state.fit_previous(bounds) {
         Ok(link) => link,
         Err(Error::InfeasibleSlope { .. }) => {
-            state.keep_link()?;
+            state.keep_link();
             return Ok(Outcome::Ended(Termination::InfeasibleSlope));
         }
         Err(error) => return Err(error),
     };
-    let link_change = state.link_change(&link);
     // Step 4.
-    state.set_link(link)?;
+    let trial = state.try_link(link);
+    let link_cost = trial.outcome.change;
+    state.adopt(trial);
     let first = stability(state.lowest_value(), q_1);
     let nested = plan.slopes.0 <= before.0 && plan.slopes.1 >= before.1;
     *before = plan.slopes;
@@ -173,9 +174,9 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
         alpha: first.alpha,
         beta: first.beta,
         step_decrease,
-        link_change,
+        link_cost,
         claimed: plan.claimed,
-        observed: step_decrease - link_change,
+        observed: step_decrease - link_cost,
         // On a line with η = 1/(N X²) both sides can be equal.
         step_held: divergence <= 0.5 * plan.eta * gap * gap * (1.0 + 1e-9),
         in_range: plan.in_range,
