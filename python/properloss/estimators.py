@@ -450,7 +450,7 @@ class CanonicalLossClassifier(ProperClassifier):
         How Newton steps are found.
     max_iter : int, default=200
         At most this many Newton steps.
-    tol : float, default=1e-8
+    tol : float, default=1e-10
         The norm of the gradient to reach.
     verbose : int, default=0
         Whether to show progress on stderr.
@@ -508,7 +508,7 @@ class CanonicalLossClassifier(ProperClassifier):
         scaling: Scaling = "standardise",
         solver: Literal["auto", "newton-cholesky", "newton-cg"] = "auto",
         max_iter: int = 200,
-        tol: float = 1e-8,
+        tol: float = 1e-10,
         verbose: int = 0,
     ) -> None:
         self.loss = loss

@@ -127,7 +127,7 @@ pub struct TrainArgs {
     pub max_iter: Option<usize>,
     /// When to stop: change of the loss [default: 1e-5; slisotron, glmtron:
     /// 1e-6], gap of certified [default: 1e-9 of the
-    /// largest row], norm of the gradient of logistic and canonical [default: 1e-8].
+    /// largest row], norm of the gradient of logistic and canonical [default: 1e-10].
     #[arg(long, value_name = "X")]
     pub tol: Option<f64>,
     /// The step size: auto (found from the data), paper (1), or a number [default: auto].

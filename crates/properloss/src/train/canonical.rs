@@ -28,7 +28,8 @@ pub struct CanonicalLossTrainer {
     pub l2: f64,
     /// At most this many Newton steps.
     pub max_iter: usize,
-    /// The gradient norm to reach.
+    /// The gradient norm to reach. The coefficients are then within `tol / l2` of the minimum; a
+    /// Newton step costs little and gains half the digits.
     pub tol: f64,
     /// How features are scaled. The penalty applies to the weights of the scaled features.
     pub scaling: Scaling,
@@ -48,7 +49,7 @@ impl CanonicalLossTrainer {
             link,
             l2: 0.0,
             max_iter: 200,
-            tol: 1e-8,
+            tol: 1e-10,
             scaling: Scaling::default(),
             fit_intercept: true,
             warm_start: None,
