@@ -115,7 +115,9 @@ fn models() {
     let mut bad = Failing::new("bad-models", &sandbox);
     sandbox.write("newer.json", model.replacen("\"version\": 1", "\"version\": 2", 1));
     bad.run("predict newer.json good.csv -o out.json");
-    sandbox.write("cut.json", &model[..model.len() / 2]);
+    // Cut at a place that no digit of a float moves.
+    let half = model.find("\"link\"").expect("a model has a link");
+    sandbox.write("cut.json", &model[..half]);
     bad.run("predict cut.json good.csv -o out.json");
     bad.run("predict loss.json good.csv -o out.json");
     bad.run("inspect good.csv");
