@@ -254,7 +254,7 @@ fn balance<const RIGHT: bool>(left: (&Rope, End), right: (&Rope, End), distance:
         let end = our_end.min(their_end);
         let (a, b) = (ours.distance_at(push), theirs.distance_at(push));
         let enough = ours.distance_at(end) + theirs.distance_at(end) >= distance;
-        if enough || end == f64::INFINITY {
+        if enough || !end.is_finite() {
             return match (ours.jump, theirs.jump) {
                 (Some(_), _) => Share::Ours(a),
                 (None, Some(_)) => Share::Theirs(b),
