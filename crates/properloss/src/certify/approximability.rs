@@ -2,9 +2,9 @@
 
 use super::combine::Knots;
 use super::neighbours::radii;
-use super::scored::Sum;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
+use crate::special::Sum;
 
 /// `E(u, ℓ) = ∫_{z_1}^{z_m} |v(z) - u(z)| dz` between a learned link `u` and the inverse link `v` of
 /// a proper canonical loss, exact up to rounding.

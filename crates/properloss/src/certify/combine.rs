@@ -1,9 +1,9 @@
 //! Damping: the convex combination of two links, and a compact link with the same loss.
 
-use super::scored::Sum;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::piecewise::PiecewiseAffine;
+use crate::special::Sum;
 
 /// The least and the greatest slope of the pieces of a link: `(n, N)` of Definition 2.
 pub fn slope_range(u: &PiecewiseLink) -> (f64, f64) {

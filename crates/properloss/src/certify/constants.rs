@@ -1,8 +1,9 @@
 //! The constants of the analysis, under the paper's names.
 
-use super::scored::{Scored, Sum};
+use super::scored::Scored;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
+use crate::special::Sum;
 
 /// The Euclidean norm.
 pub fn norm(v: &[f64]) -> f64 {

@@ -1,9 +1,10 @@
 //! Lemma 1: at fixed `w` the loss is linear in the link.
 
-use super::scored::{Scored, Sum};
+use super::scored::Scored;
 use super::sweep::walk;
 use crate::error::{Error, Result};
 use crate::link::PiecewiseLink;
+use crate::special::Sum;
 
 /// `G_w(s) = Pr_S[w·x > s]`, a step function, with the base rate `π` it is compared to.
 ///

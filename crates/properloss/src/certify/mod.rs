@@ -30,6 +30,7 @@ mod steepest;
 mod step_change;
 mod sweep;
 
+pub use crate::special::Sum;
 pub use approximability::{
     ApproximationBound, approximation_bound, interpolating_link, restricted_discrepancy,
 };
@@ -46,7 +47,7 @@ pub use constants::{
 pub use decomposition::Decomposition;
 pub use link_change::{ScoreTail, link_change};
 pub use neighbours::{biconnectivity_radius, connectivity_radius};
-pub use scored::{Scored, Sum};
+pub use scored::Scored;
 pub use steepest::steepest_link;
 pub(crate) use step_change::Pieces;
 pub use step_change::{potential_divergence, step_divergence};

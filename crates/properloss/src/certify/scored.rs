@@ -2,33 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
-
-/// A compensated sum (Neumaier): the error does not grow with the number of terms, so that losses
-/// of two iterations can be compared to a few units in the last place.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sum {
-    total: f64,
-    compensation: f64,
-}
-
-impl Sum {
-    /// Adds a term.
-    #[inline]
-    pub fn add(&mut self, term: f64) {
-        let total = self.total + term;
-        self.compensation += if self.total.abs() >= term.abs() {
-            (self.total - total) + term
-        } else {
-            (term - total) + self.total
-        };
-        self.total = total;
-    }
-
-    /// The sum so far.
-    pub fn value(self) -> f64 {
-        self.total + self.compensation
-    }
-}
+use crate::special::Sum;
 
 /// Scores `z_i = w·x_i` with labels `y_i` and weights (none: all equal), in any order.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! One walk over the knots of two links and the sorted scores: everything a change of link needs.
 
-use super::scored::Sum;
 use crate::link::PiecewiseLink;
+use crate::special::Sum;
 
 /// The masses between the distinct scores `z_1 < .. < z_G`: entry `k` belongs to the interval with `k`
 /// scores at or left of it. By form (0) the loss is `∫ u N + (1-u) P` with `N` the mass of the

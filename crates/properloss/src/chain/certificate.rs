@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::blocks::Chain;
 use super::curve::Curve;
 use super::solution::{EndState, LinkState};
+use crate::special::Sum;
 
 /// What is known about a point.
 #[derive(Debug, Clone, Copy)]
@@ -26,26 +27,16 @@ pub(super) struct Certificate {
     pub gap: f64,
 }
 
-/// A sum with the rounding error carried along (Knuth's two-sum, which needs no branch).
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    high: f64,
-    low: f64,
-}
-
-impl Sum {
-    #[inline]
-    fn add(&mut self, x: f64) {
-        let total = self.high + x;
-        let part = total - self.high;
-        self.low += (self.high - (total - part)) + (x - part);
-        self.high = total;
-    }
-
-    #[inline]
-    fn value(self) -> f64 {
-        self.high + self.low
-    }
+/// The signs of the multipliers: the first half of a certificate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signs {
+    first: EndState,
+    last: EndState,
+    /// `κ_0`, chosen such that the largest wrong sign is least.
+    pub start: f64,
+    pub residual: f64,
+    /// `κ - κ_0` before each part.
+    offsets: [f64; PARTS],
 }
 
 /// Long chains are summed in parts of at least this many points, by length alone.
@@ -62,16 +53,28 @@ struct Part {
     total: f64,
 }
 
-/// Two passes over the chain, each in parts that know nothing of each other.
+/// The points of a part of `m` points, and how many parts there are.
+fn parts_of(m: usize) -> (usize, impl Fn(usize) -> std::ops::Range<usize>) {
+    let parts = (m / PART).clamp(1, PARTS);
+    (parts, move |part: usize| part * m / parts..(part + 1) * m / parts)
+}
+
+/// The signs and the gap of a point.
 pub(super) fn certify(
     chain: &Chain,
     curve: impl Curve,
     v: &[f64],
     links: &[LinkState],
 ) -> Certificate {
+    let signs = signs(chain, curve, v, links);
+    with_gap(chain, curve, v, links, &signs)
+}
+
+/// Pass 1: the interval of κ_0 that the signs ask for. In parts that know nothing of each other.
+pub(super) fn signs(chain: &Chain, curve: impl Curve, v: &[f64], links: &[LinkState]) -> Signs {
     let frame = &chain.frame;
-    let m = v.len();
-    let last = m - 1;
+    let last = v.len() - 1;
+    let (parts, range) = parts_of(v.len());
     let end = |at_low, at_high| match (at_low, at_high) {
         (true, true) => EndState::Fixed,
         (true, false) => EndState::Lower,
@@ -81,10 +84,6 @@ pub(super) fn certify(
     let contact = frame.contact();
     let first = end(v[0] <= frame.lo + contact, v[0] >= frame.hi - contact);
     let last_state = end(v[last] <= frame.last_min + contact, v[last] >= frame.wall - contact);
-    let parts = (m / PART).clamp(1, PARTS);
-    let range = |part: usize| part * m / parts..(part + 1) * m / parts;
-
-    // Pass 1: the interval of κ_0 that the signs ask for.
     let signs = |i: usize| {
         if i < last {
             match links[i] {
@@ -139,8 +138,22 @@ pub(super) fn certify(
         0.5 * (least + most)
     };
     let residual = (least - start).max(start - most).max(0.0);
+    Signs { first, last: last_state, start, residual, offsets }
+}
 
-    // Pass 2: the gap.
+/// Pass 2: the gap.
+pub(super) fn with_gap(
+    chain: &Chain,
+    curve: impl Curve,
+    v: &[f64],
+    links: &[LinkState],
+    signs: &Signs,
+) -> Certificate {
+    let Signs { first, last: last_state, start, residual, offsets } = *signs;
+    let frame = &chain.frame;
+    let contact = frame.contact();
+    let last = v.len() - 1;
+    let (parts, range) = parts_of(v.len());
     let span = frame.wall - frame.lo;
     let paired = |kappa: f64, below: f64, above: f64| {
         if kappa < 0.0 { -kappa * below.max(0.0) } else { kappa * above.max(0.0) }

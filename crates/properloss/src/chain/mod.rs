@@ -9,7 +9,9 @@
 //!
 //! - `problem`: the problem, its checks, its box; `solution`: the answer; `workspace`: [`solve`].
 //! - `quadratic`: the dynamic programme on knots (`knots`), kept in a `rope` or, when near-ties
-//!   make those slow, in a `tree`: O(m log m) always; `halves`: from both ends at once.
+//!   make those slow, in a `tree`: O(m log m) always; `halves`: from both ends at once; `whole`
+//!   picks one of the two.
+//! - `reduced`: long chains as rigid pieces, guessed on a `coarse` chain, solved and checked.
 //! - `general`: Newton passes on the quadratic core for a Bregman objective; `curve` is `g = u⁻¹`,
 //!   `blocks` the exact shift of a block; `zero_weights` takes out points of weight 0.
 //! - `certificate`: multipliers, KKT residual, duality gap.
@@ -19,6 +21,7 @@
 mod binned;
 mod blocks;
 mod certificate;
+mod coarse;
 mod curve;
 mod distribution_sort;
 mod fit;
@@ -29,9 +32,11 @@ mod knots;
 mod order;
 mod problem;
 mod quadratic;
+mod reduced;
 mod rope;
 mod solution;
 mod tree;
+mod whole;
 mod workspace;
 mod zero_weights;
 

@@ -198,11 +198,22 @@ impl ScoreOrder {
         target: impl Fn(usize) -> f64 + Sync,
         out: &mut Vec<f64>,
     ) -> Result<()> {
+        out.resize(self.groups(), 0.0);
+        self.group_means_into(weights, target, out)
+    }
+
+    /// [`group_means`](Self::group_means) into a place of one number for each group.
+    pub fn group_means_into(
+        &self,
+        weights: Option<&[f64]>,
+        target: impl Fn(usize) -> f64 + Sync,
+        out: &mut [f64],
+    ) -> Result<()> {
+        same_length("out", out.len(), self.groups())?;
         if let Some(weights) = weights {
             self.check("weights", weights.len())?;
         }
         if !self.has_ties() {
-            out.resize(self.order.len(), 0.0);
             let parts = out.par_chunks_mut(PART).zip(self.order.par_chunks(PART));
             parts.for_each(|(out, order)| {
                 for (out, &row) in out.iter_mut().zip(order) {
@@ -211,19 +222,20 @@ impl ScoreOrder {
             });
             return Ok(());
         }
-        out.clear();
-        out.extend((0..self.groups()).map(|g| match self.rows(g) {
-            [row] => target(*row as usize),
-            rows => {
-                let (mut sum, mut total) = (0.0, 0.0);
-                for &row in rows {
-                    let w = weights.map_or(1.0, |w| w[row as usize]);
-                    sum += w * target(row as usize);
-                    total += w;
+        for (g, out) in out.iter_mut().enumerate() {
+            *out = match self.rows(g) {
+                [row] => target(*row as usize),
+                rows => {
+                    let (mut sum, mut total) = (0.0, 0.0);
+                    for &row in rows {
+                        let w = weights.map_or(1.0, |w| w[row as usize]);
+                        sum += w * target(row as usize);
+                        total += w;
+                    }
+                    if total > 0.0 { sum / total } else { 0.0 }
                 }
-                if total > 0.0 { sum / total } else { 0.0 }
-            }
-        }));
+            };
+        }
         Ok(())
     }
 

@@ -1,13 +1,14 @@
 //! `solve`, and the buffers it keeps between calls.
 
 use super::blocks::{Chain, balance_blocks};
-use super::certificate::{Certificate, certify};
+use super::certificate::{Certificate, certify, signs, with_gap};
 use super::curve::{Curve, Identity, Pieces, Smooth, Units};
 use super::general::{Trial, minimise, warm_start};
-use super::halves::{LONG, solve_halves};
 use super::problem::{ChainProblem, Objective, Validated};
-use super::quadratic::{CoreWork, Stores, solve_core};
+use super::quadratic::{CoreWork, Stores};
+use super::reduced::{LONG, Reduced, SHARE};
 use super::solution::{ChainSolution, LinkState};
+use super::whole::solve_whole;
 use super::zero_weights::Compacted;
 use crate::error::Result;
 
@@ -25,6 +26,7 @@ pub struct Workspace {
     solution: ChainSolution,
     /// For the two halves of a chain; the first serves a whole one.
     stores: [Stores; 2],
+    reduced: Reduced,
     trial: Trial,
     compacted: Compacted,
 }
@@ -112,18 +114,24 @@ impl Workspace {
     fn solve_quadratic(&mut self, chain: &Chain, total_weight: f64) {
         let solution = &mut self.solution;
         let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
-        let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
-        let gap = |i: usize| chain.gap(i);
-        let work = if chain.len() < LONG {
-            solve_core(&mut self.stores[0], &chain.frame, point, gap, v, links)
+        let tolerance = POLISH * total_weight;
+        let reduced = if chain.len() >= LONG {
+            let limits = (tolerance, chain.len() / SHARE);
+            self.reduced.solve(&mut self.stores, chain, limits, v, links)
         } else {
-            solve_halves(&mut self.stores, &chain.frame, point, gap, v, links)
+            None
         };
-        let mut certificate = certify(chain, Identity, v, links);
-        if certificate.residual > POLISH * total_weight {
+        let (work, mut found) = reduced.unwrap_or_else(|| {
+            let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
+            let gap = |i: usize| chain.gap(i);
+            let work = solve_whole(&mut self.stores, &chain.frame, point, gap, v, links);
+            (work, signs(chain, Identity, v, links))
+        });
+        if found.residual > tolerance {
             balance_blocks(chain, Identity, v, links, (0, chain.len() - 1));
-            certificate = certify(chain, Identity, v, links);
+            found = signs(chain, Identity, v, links);
         }
+        let certificate = with_gap(chain, Identity, v, links, &found);
         write_certificate(solution, &certificate, &work, 1, total_weight, 1.0);
     }
 

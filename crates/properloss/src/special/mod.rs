@@ -6,8 +6,12 @@
 
 pub(crate) mod expint;
 pub(crate) mod normal;
+mod sum;
+
+pub use sum::Sum;
 
 /// `a + b = sum + error`, exactly.
+#[inline]
 pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let other = sum - a;

@@ -129,7 +129,8 @@ impl BregmanTron {
             link_step.order(descent.z())?;
             // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
             // Step 4: u_{t+1} = fit(y_hat_{t+1}).
-            let LinkFit { slope_min, slope_max, change } = link_step.fit()?;
+            let LinkFit { slope_min, slope_max, change } =
+                link_step.fit(descent.take_predictions())?;
             let loss = link_step.predict(descent.take_predictions())?;
 
             let (score_min, score_max) = link_step.score_range();

@@ -19,9 +19,8 @@ pub(super) struct LinkStep<'s, 'a> {
     /// By row what the target needs of the iteration before: `y_hat_t`, or the scores
     /// `u_t⁻¹(y_hat_t)` before Step 1. Empty for other targets.
     previous: Vec<f64>,
-    /// By group of equal scores: weights and targets.
+    /// By group of equal scores.
     weights: Vec<f64>,
-    targets: Vec<f64>,
 }
 
 /// What a target needs of the iteration before it.
@@ -61,7 +60,6 @@ impl<'s, 'a> LinkStep<'s, 'a> {
             workspace: Workspace::new(),
             previous: Vec::new(),
             weights: Vec::new(),
-            targets: Vec::new(),
         };
         state.previous = match state.needs() {
             Needs::Nothing => Vec::new(),
@@ -71,7 +69,7 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         match &options.initial_link {
             None => {
                 state.order(z)?;
-                state.fit()?;
+                state.fit(z)?;
                 state.predict(z)?;
             }
             Some(link) => {
@@ -97,20 +95,20 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         (z[0], z[z.len() - 1])
     }
 
-    /// The predictions `y_hat_{t+1}` of the rows, in the place of their scores `w_{t+1}·x`. Answers
-    /// with `E[U(z) + U*(y) - y z]` of the link just fitted, at the scores it was fitted on.
-    pub fn predict(&mut self, z: &mut [f64]) -> Result<f64> {
+    /// The predictions `y_hat_{t+1}` of the rows, into `y_hat`. Answers with `E[U(z) + U*(y) - y z]`
+    /// of the link just fitted, at the scores it was fitted on.
+    pub fn predict(&mut self, y_hat: &mut [f64]) -> Result<f64> {
         if self.needs() == Needs::Scores {
-            self.previous.copy_from_slice(z);
+            self.order.scatter(self.order.scores(), &mut self.previous)?;
         }
         let (order, values) = (&self.order, &self.workspace.solution().values);
         let (scattered, loss) = rayon::join(
-            || order.scatter(values, z),
+            || order.scatter(values, y_hat),
             || mean_loss_sorted(self.link.knots(), order, self.sample),
         );
         scattered?;
         if self.needs() == Needs::Predictions {
-            self.previous.copy_from_slice(z);
+            self.previous.copy_from_slice(y_hat);
         }
         Ok(loss)
     }
@@ -138,10 +136,12 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         self.sample.weights().is_none() && !self.order.has_ties()
     }
 
-    /// Steps 3 and 4.
-    pub fn fit(&mut self) -> Result<LinkFit> {
+    /// Steps 3 and 4. Their targets are written to `room`, one number a row: that of the scores,
+    /// which the order has taken over.
+    pub fn fit(&mut self, room: &mut [f64]) -> Result<LinkFit> {
         let (n, cap) = self.slope_bounds();
-        self.fit_predictions(n, cap)?;
+        let room = &mut room[..self.order.groups()];
+        self.fit_predictions(n, cap, room)?;
         let end_slope = match self.options.end_slope {
             EndSlope::Min => n,
             EndSlope::Max => cap,
@@ -149,7 +149,7 @@ impl<'s, 'a> LinkStep<'s, 'a> {
         // Step 4: fit.
         let (solution, z) = (self.workspace.solution(), self.order.scores());
         let (change, knots) = rayon::join(
-            || max_change(&self.link, z, &solution.values, &mut self.targets),
+            || max_change(&self.link, z, &solution.values, room),
             || fit_link_with(solution, z, end_slope),
         );
         self.link = PiecewiseLink::new(knots?)?;
@@ -169,39 +169,36 @@ impl<'s, 'a> LinkStep<'s, 'a> {
     }
 
     /// Step 3: `argmin E[D(y_hat, target)]` within the slope bounds, `0 <= y_hat_1`, `y_hat_m <= 1`.
-    fn fit_predictions(&mut self, n: f64, cap: f64) -> Result<()> {
+    fn fit_predictions(&mut self, n: f64, cap: f64, targets: &mut [f64]) -> Result<()> {
         let row_weights = self.sample.weights();
         let labels = self.sample.labels();
         let z = self.order.scores();
         let (z_min, z_max) = self.link.support();
         let unit_weights = self.unit_weights();
-        let (previous, targets) = (&self.previous, &mut self.targets);
+        let previous = &self.previous;
         let bregman = self.options.objective == LinkObjective::Bregman;
         match (self.options.target, bregman) {
             (Target::Approx, _) => {
-                let values = minimal_top(z, n, 0.0, 1.0)?;
-                targets.clear();
-                targets.extend(values);
+                targets.copy_from_slice(&minimal_top(z, n, 0.0, 1.0)?);
             }
             (Target::Previous, _) => {
-                self.order.group_means(row_weights, |i| previous[i], targets)?
+                self.order.group_means_into(row_weights, |i| previous[i], targets)?
             }
             (Target::Labels, false) => {
-                self.order.group_means(row_weights, |i| f64::from(labels[i]), targets)?;
+                self.order.group_means_into(row_weights, |i| f64::from(labels[i]), targets)?;
             }
             // u_t⁻¹(0) = z_min, u_t⁻¹(1) = z_max
             (Target::Labels, true) => {
                 let inverse = |i: usize| if labels[i] == 1 { z_max } else { z_min };
-                self.order.group_means(row_weights, inverse, targets)?;
+                self.order.group_means_into(row_weights, inverse, targets)?;
             }
             (Target::Refit, false) => {
-                targets.resize(z.len(), 0.0);
                 self.link.u_sorted_into(z, targets)?;
             }
             // u_t⁻¹(u_t(z)) = z, brought into the range of the link
             (Target::Refit, true) => {
-                targets.clear();
-                targets.extend(z.iter().map(|&z| z.clamp(z_min, z_max)));
+                let inside = |(target, z): (&mut f64, &f64)| *target = z.clamp(z_min, z_max);
+                targets.iter_mut().zip(z).for_each(inside);
             }
         }
         // `approx` is the quadratic fit to a feasible point: that point.
@@ -223,8 +220,7 @@ impl<'s, 'a> LinkStep<'s, 'a> {
 const PART: usize = 8192;
 
 /// `max |y_hat_{t+1} - u_t|` at the new scores. The targets have served: their place takes `u_t`.
-fn max_change(link: &PiecewiseLink, z: &[f64], values: &[f64], room: &mut Vec<f64>) -> Result<f64> {
-    room.resize(z.len(), 0.0);
+fn max_change(link: &PiecewiseLink, z: &[f64], values: &[f64], room: &mut [f64]) -> Result<f64> {
     let parts = room.par_chunks_mut(PART).zip(z.par_chunks(PART)).zip(values.par_chunks(PART));
     let changes = parts.map(|((old, z), new)| {
         link.u_sorted_into(z, old)?;
