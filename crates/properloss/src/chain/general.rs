@@ -1,5 +1,8 @@
 //! The general objective: Newton passes on the quadratic core, exact per block, repaired locally.
 //!
+//! The start is the previous link at the new scores; where its blocks, each shifted to its
+//! optimum, are optimal nothing is left to do. Elsewhere passes are made.
+//!
 //! A pass replaces `G` by its second-order model at the current point: weights `ω g'(y)`, targets
 //! `y - (g(y) - c)/g'(y)`. The core returns the exact minimiser of the model and with it a partition
 //! into blocks; each block is then shifted to *its* exact optimum. Blocks that are not optimal
@@ -18,6 +21,8 @@ const MAX_ROUNDS: usize = 120;
 /// after that a pass over the whole chain: not needed so far, but they break any cycle of windows.
 const NEIGHBOURS_AFTER: usize = 12;
 const FULL_EVERY: usize = 24;
+/// One in so many points is looked at before the start is taken for promising.
+const SAMPLE: usize = 16;
 /// Overshooting steps accepted on trust; later every step must be a descent by its slope.
 const TRUSTED: usize = 30;
 
@@ -48,14 +53,18 @@ pub(super) fn minimise(
     links: &mut [LinkState],
 ) -> GeneralWork {
     let m = chain.len();
-    trial.v.resize(m, 0.0);
-    trial.links.resize(m - 1, LinkState::Free);
     let mut work = GeneralWork::default();
     let mut trusted = TRUSTED;
     let mut windows = std::mem::take(&mut trial.windows);
     let mut next = std::mem::take(&mut trial.next);
     windows.clear();
-    windows.push((0, m - 1));
+    violations_of_start(chain, curve, v, links, &mut windows);
+    if windows.is_empty() {
+        (trial.windows, trial.next) = (windows, next);
+        return work;
+    }
+    trial.v.resize(m, 0.0);
+    trial.links.resize(m - 1, LinkState::Free);
     for round in 0..MAX_ROUNDS {
         for &window in &windows {
             let mut pass = Pass { chain, curve, stores, trial, v, links };
@@ -78,6 +87,31 @@ pub(super) fn minimise(
     }
     (trial.windows, trial.next) = (windows, next);
     work
+}
+
+/// Shifts the blocks of the start to their optima and finds those that are not optimal even so:
+/// often there are none. Where a sample of the chain says that most are not, all is one window.
+fn violations_of_start(
+    chain: &Chain,
+    curve: impl Curve,
+    v: &mut [f64],
+    links: &mut [LinkState],
+    windows: &mut Vec<(usize, usize)>,
+) {
+    let last = v.len() - 1;
+    let middle = v.len() / 2;
+    let sample = (block_start(links, middle), middle + v.len() / SAMPLE);
+    for range in [sample, (0, last)] {
+        balance_blocks(chain, curve, v, links, range);
+        windows.clear();
+        find_violations(chain, curve, v, links, range, false, windows);
+        let points: usize = windows.iter().map(|&(a, b)| b - a + 1).sum();
+        if 2 * points > range.1 - range.0 + 1 {
+            windows.clear();
+            windows.push((0, last));
+            return;
+        }
+    }
 }
 
 /// Appends the blocks of `range` that are not optimal, with one neighbour on each side if `widen`;
@@ -276,7 +310,8 @@ pub(super) fn warm_start(
         }
         v[i] = floor;
     }
+    let contact = chain.frame.contact();
     for (i, state) in links.iter_mut().enumerate() {
-        *state = if chain.gap(i) > 0.0 { LinkState::Free } else { LinkState::Tied };
+        *state = state_of(v[i + 1] - v[i], chain.gap(i), contact);
     }
 }

@@ -237,13 +237,14 @@ mod tests {
         let weight = prop_oneof![6 => Just(1.0), 2 => 0.1..3.0_f64, 1 => Just(30.0)];
         let noise = prop_oneof![Just(-0.5), Just(0.5), -0.5..0.5_f64];
         let bounds = (0.0..0.01_f64, prop_oneof![0.01..2.0_f64, Just(20.0), Just(f64::INFINITY)]);
-        let ends = prop_oneof![Just((1.0, 0.0)), (0.0..1.0_f64, 0.0..1.0_f64)];
+        let low = prop_oneof![Just(0.0), -0.5..0.5_f64];
+        let ends = (low, prop_oneof![Just((1.0, 0.0)), (0.0..1.0_f64, 0.0..1.0_f64)]);
         (prop_oneof![20..80usize, 300..900usize], 0.0..1.2_f64).prop_flat_map(
             move |(m, loudness)| {
                 let points =
                     prop::collection::vec((step.clone(), weight.clone(), noise.clone()), m);
                 (points, bounds.clone(), ends.clone()).prop_map(
-                    move |(points, (slope_min, freedom), (hi, share))| {
+                    move |(points, (slope_min, freedom), (lo, (hi, share)))| {
                         let mut z = 0.0;
                         let scores: Vec<f64> = points
                             .iter()
@@ -255,12 +256,12 @@ mod tests {
                         let range = z - scores[0];
                         let slope_min = slope_min.min(0.5 / (range + 1e-9));
                         let target = |(i, point): (usize, &(f64, f64, f64))| {
-                            (i as f64 / m as f64).powi(2) + loudness * point.2
+                            lo + (i as f64 / m as f64).powi(2) + loudness * point.2
                         };
-                        let wall = 1.0 - slope_min * range;
+                        let width = 1.0 - slope_min * range;
                         let rise = if range > 0.0 { freedom * range } else { 0.0 };
-                        let last_min = share * wall.min(hi + rise);
-                        let frame = Frame { lo: 0.0, hi, wall, last_min };
+                        let last_min = lo + share * width.min(hi + rise);
+                        let frame = Frame { lo, hi: lo + hi, wall: lo + width, last_min };
                         Case {
                             weights: points.iter().map(|point| point.1).collect(),
                             targets: points.iter().enumerate().map(target).collect(),
