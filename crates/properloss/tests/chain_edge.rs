@@ -418,3 +418,31 @@ fn binned_error_is_within_its_bound() {
         }
     }
 }
+
+/// Where the blocks of the start are those of the answer no pass is needed, and no knots: targets on
+/// the link itself; and targets flatter than the lower bound allows, which that bound decides.
+#[test]
+fn a_start_with_the_right_blocks_takes_no_pass() {
+    let link = PiecewiseLink::from_knots(vec![-2.0, -1.0, 2.0], vec![0.0, 0.4, 1.0]).unwrap();
+    let scores: Vec<f64> = (0..2000).map(|i| 1.9 * f64::from(i) / 2000.0 - 0.95).collect();
+    let m = scores.len();
+    let solve = |target_scores: &[f64], slopes: (f64, f64)| {
+        let objective = Objective::Bregman { link: &link, target_scores };
+        solve(&ChainProblem::new(&scores, objective).with_slopes(slopes.0, slopes.1)).unwrap()
+    };
+    let itself = solve(&scores, (0.1, 0.5));
+    assert_eq!((itself.passes, itself.knot_moves), (0, 0));
+    for (y, &z) in itself.values.iter().zip(&scores) {
+        assert!((y - link.u(z)).abs() <= 1e-15);
+    }
+    assert!(itself.links.iter().all(|&state| state == LinkState::Free));
+
+    // Steeper than the link everywhere: one rigid block at the lower bound, where Σ (g(y) - c) = 0.
+    let steep = solve(&vec![-0.3; m], (0.45, 0.5));
+    assert_eq!(steep.passes, 0);
+    assert!(steep.links.iter().all(|&state| state == LinkState::Lower));
+    let balance: f64 = steep.values.iter().map(|&y| link.u_inverse(y) + 0.3).sum();
+    // y_1 >= 0 is free to bind: then the sum is positive, and the first value 0.
+    assert!(balance.abs() <= 1e-9 || (balance > 0.0 && steep.values[0] == 0.0), "{balance}");
+    assert!(steep.kkt_residual <= 1e-15);
+}

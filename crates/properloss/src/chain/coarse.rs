@@ -12,7 +12,7 @@ use super::solution::LinkState;
 use super::whole::solve_whole;
 
 /// Points of a group: more make the guess worse, fewer make it dearer.
-const GROUP: usize = 12;
+const GROUP: usize = 16;
 /// Groups that one thread works on at a time.
 const TASK: usize = 512;
 

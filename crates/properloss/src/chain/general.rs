@@ -100,7 +100,7 @@ fn violations_of_start(
 ) {
     let last = v.len() - 1;
     let middle = v.len() / 2;
-    let sample = (block_start(links, middle), middle + v.len() / SAMPLE);
+    let sample = (block_start(links, middle), block_end(links, middle + v.len() / SAMPLE));
     for range in [sample, (0, last)] {
         balance_blocks(chain, curve, v, links, range);
         windows.clear();

@@ -25,7 +25,7 @@ pub(super) const SHARE: usize = 3;
 /// So is one that still has a wrong sign after so many solves: 1 to 3 is usual.
 const ROUNDS: usize = 8;
 /// A link is held if its multiplier is this far from 0, in steps from one point to the next.
-const MARGIN: f64 = 1.5;
+const MARGIN: f64 = 2.0;
 
 /// A rigid piece; most are single points.
 #[derive(Debug, Clone, Copy)]
