@@ -122,6 +122,9 @@ fn models() {
     bad.run("predict loss.json good.csv -o out.json");
     bad.run("inspect good.csv");
     bad.run("inspect nowhere.json");
+    bad.run("predict good.csv model.json -o out.json");
+    sandbox.write("empty.json", "");
+    bad.run("transfer empty.json good.csv -o out.json");
     sandbox.write("other.json", "{\"hello\": 1}\n");
     bad.run("evaluate other.json good.csv");
     sandbox.write("unknown-link.json", model.replacen("\"sigmoid\"", "\"sigmund\"", 1));

@@ -180,7 +180,7 @@ fn other_files_are_refused() {
     let error = ModelFile::read(Path::new("no/such.json")).unwrap_err();
     assert!(matches!(error, Error::FileNotFound { .. }));
     let error = ModelFile::from_json(b"", name()).unwrap_err();
-    assert!(matches!(error, Error::EmptyFile { .. }));
+    assert!(matches!(error, Error::WrongFormat { .. }));
 }
 
 #[test]

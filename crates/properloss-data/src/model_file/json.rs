@@ -27,7 +27,15 @@ struct Envelope<'a, T> {
 
 /// The `format` of a file, whatever it is.
 pub(super) fn format_of(bytes: &[u8], file: &Path) -> Result<Option<String>> {
+    if !is_object(bytes) {
+        return Ok(None);
+    }
     Ok(parse::<Header>(bytes, file)?.format)
+}
+
+/// A table given in the place of a model is not a damaged model.
+fn is_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'{')
 }
 
 /// Reads `bytes` as `format` in a version up to `known`. Unknown fields are ignored, so that a later
@@ -38,6 +46,11 @@ pub(super) fn from_json<T: DeserializeOwned>(
     format: &'static str,
     known: u64,
 ) -> Result<T> {
+    if !is_object(bytes) {
+        let found = if bytes.is_empty() { "an empty file" } else { "something else than JSON" };
+        let (file, found) = (file.to_path_buf(), found.to_owned());
+        return Err(Error::WrongFormat { file, expected: format, found });
+    }
     let header: Header = parse(bytes, file)?;
     if header.format.as_deref() != Some(format) {
         let found = header.format.map_or("none".into(), |found| format!("{found:?}"));
@@ -60,9 +73,6 @@ pub(super) fn from_json<T: DeserializeOwned>(
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], file: &Path) -> Result<T> {
-    if bytes.is_empty() {
-        return Err(Error::EmptyFile { file: file.to_path_buf() });
-    }
     serde_json::from_slice(bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();

@@ -123,15 +123,19 @@ impl BregmanTron {
         let mut progress = Progress::new(self.max_iter, self.tol);
 
         let termination = loop {
-            // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
-            let moved = descent.advance_from_predictions();
-            // Step 2: order the examples by w_{t+1}·x.
-            link_step.order(descent.z())?;
-            // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
-            // Step 4: u_{t+1} = fit(y_hat_{t+1}).
-            let LinkFit { slope_min, slope_max, change } =
-                link_step.fit(descent.take_predictions())?;
-            let loss = link_step.predict(descent.take_predictions())?;
+            // One visit to the thread pool for all steps: every visit costs two changes of thread.
+            let (moved, fitted, loss) = rayon::scope(|_| -> Result<_> {
+                // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
+                let moved = descent.advance_from_predictions();
+                // Step 2: order the examples by w_{t+1}·x.
+                link_step.order(descent.z())?;
+                // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
+                // Step 4: u_{t+1} = fit(y_hat_{t+1}).
+                let fitted = link_step.fit(descent.take_predictions())?;
+                let loss = link_step.predict(descent.take_predictions())?;
+                Ok((moved, fitted, loss))
+            })?;
+            let LinkFit { slope_min, slope_max, change } = fitted;
 
             let (score_min, score_max) = link_step.score_range();
             let iteration = Iteration {

@@ -152,12 +152,13 @@ impl Certified {
             if certificates.len() >= self.max_iter {
                 break Termination::MaxIter;
             }
-            state.find_gap();
+            // One visit to the thread pool for many small tasks: every visit changes threads twice.
+            rayon::scope(|_| state.find_gap());
             if state.gap() <= self.tol * state.max_norm() {
                 break Termination::GapClosed;
             }
             let t = certificates.len() + 1;
-            let outcome = match self.schedule {
+            let outcome = rayon::scope(|_| match self.schedule {
                 Schedule::Monotone { candidate, theta, freeze_after } => {
                     let options = monotone::Options {
                         candidate,
@@ -166,16 +167,16 @@ impl Certified {
                         slope_max: self.slope_max,
                         slope_floor: self.slope_floor,
                     };
-                    monotone::advance(&mut state, &mut search, options)?
+                    monotone::advance(&mut state, &mut search, options)
                 }
                 Schedule::Repaired { slopes: rule } => {
-                    theorem::repaired(&mut state, &mut slopes, rule, self.slope_max)?
+                    theorem::repaired(&mut state, &mut slopes, rule, self.slope_max)
                 }
                 Schedule::Paper { slopes: rule } => {
-                    theorem::paper(&mut state, &mut slopes, rule, self.slope_max)?
+                    theorem::paper(&mut state, &mut slopes, rule, self.slope_max)
                 }
-            };
-            let mut certificate = match outcome {
+            });
+            let mut certificate = match outcome? {
                 Outcome::Ended(termination) => break termination,
                 Outcome::Moved(certificate) => certificate,
             };
