@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import math
 import os
@@ -193,18 +194,19 @@ def scaling(threads: int, iterations: int, largest: int) -> list[dict]:
 def memory(largest: int) -> list[dict]:
     """Peak resident memory of a run beyond the data, per row."""
     results = []
-    print("\npeak memory beyond the data (20 iterations, labels, unit rows)")
-    for m, d in [(largest, 20), (max(largest // 10, 10_000), 784)]:
+    print("\npeak memory beyond the data (20 iterations, unit rows)")
+    shapes = [(largest, 20), (max(largest // 10, 10_000), 784)]
+    for (m, d), target in itertools.product(shapes, ["labels", "previous", "refit"]):
         with Worker(1) as worker:
             worker.ask("synthetic", m, d)
             _, loaded = map(int, worker.ask("memory"))
-            worker.ask("iterations", "labels", "paper", 20)
+            worker.ask("iterations", target, "paper", 20)
             peak, _ = map(int, worker.ask("memory"))
         per_row = 1024 * (peak - loaded) / m
-        results.append({"rows": m, "columns": d, "loaded_kb": loaded, "peak_kb": peak,
-                        "bytes_per_row": per_row})
-        print(f"  {m:,} x {d}: data {4 * m * d / 1e6:.0f} MB, peak {peak / 1e3:.0f} MB, "
-              f"{per_row:.0f} bytes a row beyond the loaded data", flush=True)
+        results.append({"rows": m, "columns": d, "target": target, "loaded_kb": loaded,
+                        "peak_kb": peak, "bytes_per_row": per_row})
+        print(f"  {m:,} x {d}, {target}: data {4 * m * d / 1e6:.0f} MB, "
+              f"{per_row:.0f} bytes a row beyond them", flush=True)
     return results
 
 
