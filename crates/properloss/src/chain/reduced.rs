@@ -346,6 +346,6 @@ mod tests {
         let limits = (1e-15 * m as f64, m / SHARE);
         let solved = reduced.solve(stores, &chain(&case), limits, &mut v, &mut links);
         assert!(solved.is_some_and(|(_, signs)| signs.residual <= limits.0));
-        assert!(reduced.pieces.len() < m / 8, "{} pieces", reduced.pieces.len());
+        assert!(reduced.pieces.len() < m / 6, "{} pieces", reduced.pieces.len());
     }
 }
