@@ -133,6 +133,18 @@ def test_random_state(noisy):
     assert (fit(1) != fit(2)).any()
 
 
+def test_more_columns_than_rows_go_another_way_to_the_same_place():
+    """Constant columns change nothing but the shape, which decides how the descent is scaled."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 20))
+    y = (X[:, 0] - X[:, 1] + rng.logistic(size=80) > 0).astype(int)
+    wide = np.hstack([X, np.full((80, 100), 3.0)])
+    narrow_p = pl.ProperLossClassifier().fit(X, y).predict_proba(X)[:, 1]
+    wide_p = pl.ProperLossClassifier().fit(wide, y).predict_proba(wide)[:, 1]
+    # Descents end where the held-out likelihood no longer gains: a few thousandths apart.
+    np.testing.assert_allclose(wide_p, narrow_p, atol=0.01)
+
+
 def test_the_link_may_stay_below_one_half():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(4000, 1))

@@ -12,7 +12,8 @@ use super::folds::Random;
 use super::passes::Passes;
 use crate::design::arch;
 
-/// With more columns than this only the diagonal is kept: a factorisation is O(d^3).
+/// With more columns than this only the diagonal is kept: a factorisation is O(d^3). So with fewer
+/// rows than columns: it would cost as much as thousands of passes.
 const MAX_DENSE: usize = 1024;
 /// Rows that the Hessian is taken from: at least this many, and this many times the columns.
 const MIN_ROWS: usize = 16_384;
@@ -44,7 +45,7 @@ impl Hessian {
     /// Work of [`Self::at`] in units of one pass.
     pub(super) fn cost(passes: &Passes<'_>) -> f64 {
         let (rows, d) = (passes.design.rows() as f64, passes.design.dimension() as f64);
-        if passes.design.dimension() > MAX_DENSE {
+        if !is_dense(passes) {
             return 0.2;
         }
         reference_rows(passes) as f64 * d * d / (rows * 32.0 * passes.models() as f64 / 8.0 * d)
@@ -53,7 +54,7 @@ impl Hessian {
     /// At the weights `w` of the model of all rows.
     pub(super) fn at(passes: &Passes<'_>, curve: &Curve<'_>, w: &[f64]) -> Self {
         let d = passes.design.dimension();
-        let dense = d <= MAX_DENSE;
+        let dense = is_dense(passes);
         let rows = sampled_rows(passes);
         let (mut parts, mut weights) = (Vec::new(), Vec::new());
         for rows in &rows {
@@ -118,6 +119,10 @@ impl Metric {
             Self::Diagonal(diagonals) => x.iter_mut().zip(&diagonals[k]).for_each(|(x, h)| *x /= h),
         }
     }
+}
+
+fn is_dense(passes: &Passes<'_>) -> bool {
+    passes.design.dimension() <= MAX_DENSE.min(passes.design.rows())
 }
 
 fn reference_rows(passes: &Passes<'_>) -> usize {
