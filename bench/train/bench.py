@@ -195,7 +195,7 @@ def memory(largest: int) -> list[dict]:
     """Peak resident memory of a run beyond the data, per row."""
     results = []
     print("\npeak memory beyond the data (20 iterations, unit rows)")
-    shapes = [(largest, 20), (max(largest // 10, 10_000), 784)]
+    shapes = [(largest, 20), (max(largest // 10, 60_000), 784)]
     for (m, d), target in itertools.product(shapes, ["labels", "previous", "refit"]):
         with Worker(1) as worker:
             worker.ask("synthetic", m, d)
