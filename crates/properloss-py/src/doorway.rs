@@ -16,7 +16,8 @@ static HOME: AtomicU32 = AtomicU32::new(0);
 /// The pool of a forked child: its owner and its threads, never freed.
 static CHILD_POOL: AtomicPtr<(u32, ThreadPool)> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Runs `work` where the worker threads are alive.
+/// Runs `work` on a worker thread that is alive: from there tasks are handed out without a change of
+/// thread, which is most of the cost of a small fit.
 ///
 /// A forked child inherits the state of rayon's global pool but none of its threads, and would wait
 /// for them for ever. So a child gets a pool of its own when it first needs one.
@@ -26,9 +27,9 @@ pub fn on_live_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         Ok(_) => {
             // Fails only if the pool exists already, which is as good.
             let _ = builder().build_global();
-            work()
+            rayon::scope(|_| work())
         }
-        Err(home) if home == here => work(),
+        Err(home) if home == here => rayon::scope(|_| work()),
         Err(_) => match child_pool(here) {
             Some(pool) => pool.install(work),
             None => work(),
