@@ -110,7 +110,7 @@ fn main() -> Outcome<()> {
 }
 
 /// Numbers on large pages where the system offers them on request, as numpy's arrays are: a pass
-/// over the same data on small pages takes up to a quarter longer.
+/// over the same data on small pages takes up to a third longer.
 struct Numbers<T> {
     bytes: Option<MmapMut>,
     kind: PhantomData<T>,

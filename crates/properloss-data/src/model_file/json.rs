@@ -10,7 +10,7 @@ use serde_json::ser::{Formatter, Serializer};
 use crate::error::{Error, Result};
 
 /// The first two fields of every file.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Header {
     format: Option<String>,
     version: Option<u64>,
@@ -27,13 +27,24 @@ struct Envelope<'a, T> {
 
 /// The `format` of a file, whatever it is.
 pub(super) fn format_of(bytes: &[u8], file: &Path) -> Result<Option<String>> {
-    if !is_object(bytes) {
-        return Ok(None);
-    }
-    Ok(parse::<Header>(bytes, file)?.format)
+    Ok(header(bytes, file)?.format)
 }
 
-/// A table given in the place of a model is not a damaged model.
+/// Empty for what is no JSON object: a table given in the place of a model is not a damaged model.
+fn header(bytes: &[u8], file: &Path) -> Result<Header> {
+    if is_object(bytes) { parse(bytes, file) } else { Ok(Header::default()) }
+}
+
+/// The format that was found, in words if there is none.
+pub(super) fn described(found: Option<&str>, bytes: &[u8]) -> String {
+    match found {
+        Some(format) => format!("{format:?}"),
+        None if bytes.is_empty() => "an empty file".into(),
+        None if is_object(bytes) => "none".into(),
+        None => "something else than JSON".into(),
+    }
+}
+
 fn is_object(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first() == Some(&b'{')
 }
@@ -46,14 +57,9 @@ pub(super) fn from_json<T: DeserializeOwned>(
     format: &'static str,
     known: u64,
 ) -> Result<T> {
-    if !is_object(bytes) {
-        let found = if bytes.is_empty() { "an empty file" } else { "something else than JSON" };
-        let (file, found) = (file.to_path_buf(), found.to_owned());
-        return Err(Error::WrongFormat { file, expected: format, found });
-    }
-    let header: Header = parse(bytes, file)?;
+    let header = header(bytes, file)?;
     if header.format.as_deref() != Some(format) {
-        let found = header.format.map_or("none".into(), |found| format!("{found:?}"));
+        let found = described(header.format.as_deref(), bytes);
         return Err(Error::WrongFormat { file: file.to_path_buf(), expected: format, found });
     }
     match header.version {

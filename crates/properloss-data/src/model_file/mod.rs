@@ -291,10 +291,14 @@ impl LossFile {
 /// Reads a model or a loss file, whichever it is.
 pub fn read_any(path: &Path) -> Result<AnyFile> {
     let bytes = read_bytes(path)?;
-    if json::format_of(&bytes, path)?.as_deref() == Some(LOSS_FORMAT) {
-        Ok(AnyFile::Loss(Box::new(LossFile::from_json(&bytes, path)?)))
-    } else {
-        Ok(AnyFile::Model(Box::new(ModelFile::from_json(&bytes, path)?)))
+    match json::format_of(&bytes, path)?.as_deref() {
+        Some(LOSS_FORMAT) => Ok(AnyFile::Loss(Box::new(LossFile::from_json(&bytes, path)?))),
+        Some(MODEL_FORMAT) => Ok(AnyFile::Model(Box::new(ModelFile::from_json(&bytes, path)?))),
+        found => Err(Error::WrongFormat {
+            file: path.to_path_buf(),
+            expected: "properloss-model or properloss-loss",
+            found: json::described(found, &bytes),
+        }),
     }
 }
 
