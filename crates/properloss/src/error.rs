@@ -231,4 +231,23 @@ pub enum Error {
         /// The fold that holds it.
         fold: usize,
     },
+    /// The canonical loss of a link of several classes has no lower bound.
+    #[error(
+        "the floor of the other classes keeps class {class} from probability 1: the canonical loss \
+         of this link has no lower bound; use its log-loss, or a link without a floor"
+    )]
+    UnboundedVectorLoss {
+        /// A class with an infinite conjugate.
+        class: usize,
+    },
+    /// A class of several has no row of positive weight.
+    #[error(
+        "class {class} of {classes} has no row (of positive weight); leave the class out of the labels"
+    )]
+    ClassWithoutRows {
+        /// The class.
+        class: usize,
+        /// Number of classes.
+        classes: usize,
+    },
 }

@@ -15,6 +15,7 @@ mod registry;
 mod relative;
 mod sigmoid;
 mod spec;
+pub mod vector;
 
 pub use cauchy::Cauchy;
 pub use clipped_line::ClippedLine;
