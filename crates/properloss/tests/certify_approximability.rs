@@ -1,4 +1,4 @@
-//! Lemma lemCONC: the discrepancy against quadrature, the radii against brute force, the bounds.
+//! Lemma 7 of the paper: the discrepancy against quadrature, the radii against brute force, the bounds.
 
 mod certify_support;
 

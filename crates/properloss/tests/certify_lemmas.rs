@@ -1,4 +1,4 @@
-//! The exact statements of `docs/convergence.md`: Lemmas 1 to 3, Proposition D, Theorem thBTT.
+//! The exact statements of `docs/convergence.md`: Lemmas 1 to 3, Proposition D, Theorem 10.
 
 mod certify_support;
 
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Theorem thBTT: the identity and the inequality, for any next link and any next scores.
+    /// Theorem 10: the identity and the inequality, for any next link and any next scores.
     #[test]
     fn theorem_btt_term_by_term(
         u in any_link(), v in any_link(), (z, y, w) in any_scored(), shift in -1.0..1.0_f64,

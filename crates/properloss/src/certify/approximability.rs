@@ -85,7 +85,7 @@ fn zero(g: impl Fn(f64) -> f64, a: f64, b: f64) -> Option<f64> {
     }
 }
 
-/// The piecewise-affine link through `(z_i, v(z_i))`: the one of the proof of Lemma lemCONC. The
+/// The piecewise-affine link through `(z_i, v(z_i))`: the one of the proof of Lemma 7 of the paper. The
 /// scores have to increase; the ends have the greatest slope between scores. Scores where `v` does
 /// not rise by a unit in the last place are passed over.
 pub fn interpolating_link(target: &dyn InverseLink, scores: &[f64]) -> Result<PiecewiseLink> {
@@ -130,7 +130,7 @@ pub struct ApproximationBound {
     pub by_gaps: f64,
 }
 
-/// Lemma lemCONC and its sharper forms for the rows `x` (row-major), a weight vector and the inverse
+/// Lemma 7 of the paper and its sharper forms for the rows `x` (row-major), a weight vector and the inverse
 /// link of a proper canonical loss.
 pub fn approximation_bound(
     x: &[f64],

@@ -14,10 +14,10 @@ pub struct Closeness {
 }
 
 /// Theorem 2: the change of link costs at most `(ε p*/2n) max{2, (3 + ε²/(1+ε)) p*}`; with a steep
-/// end `3 + ε²/(1+ε)` becomes `2 + ε`.
+/// end at most `ε p*/n`.
 pub fn closeness_bound(closeness: Closeness, p_star: f64) -> f64 {
     let e = closeness.epsilon;
-    let factor = if closeness.steep_end { 2.0 + e } else { 3.0 + e * e / (1.0 + e) };
+    let factor = if closeness.steep_end { 0.0 } else { 3.0 + e * e / (1.0 + e) };
     0.5 * e * p_star / closeness.slope_min * f64::max(2.0, factor * p_star)
 }
 
@@ -35,14 +35,15 @@ pub fn repaired_claim(
         - closeness_bound(closeness, p_star)
 }
 
-/// The paper's claim (Theorem thCLU): `p* f(δ)/n_t`. False with the paper's step size and closeness
-/// `f(δ)`; true with `η = 1/(N_{t-1} X²)` and closeness `(2/3) f(δ)`.
+/// The paper's claim (its Theorem 5): `p* f(δ)/n_t`. False with the paper's step size and closeness
+/// `f(δ)`; true with `η = 1/(N_{t-1} X²)` and the same closeness with a steep end, or
+/// `(2/3) f(δ)` with any end.
 pub fn paper_claim(p_star: f64, delta: f64, slope_min: f64) -> f64 {
     p_star * f(delta) / slope_min
 }
 
 /// `R` of the Corollary: the decrease is at least `(p*/n_t) R`,
-/// `R = 2δ/(1+ε) - (ε/2) max{2, (3 + ε²/(1+ε)) p*}`.
+/// `R = 2δ/(1+ε) - (ε/2) max{2, (3 + ε²/(1+ε)) p*}`; with a steep end `R = 2δ/(1+ε) - ε`.
 pub fn corollary_rate(delta: f64, p_star: f64, epsilon: f64, steep_end: bool) -> f64 {
     let unit = Closeness { epsilon, slope_min: 1.0, steep_end };
     2.0 * delta / (1.0 + epsilon) - closeness_bound(unit, p_star) / p_star

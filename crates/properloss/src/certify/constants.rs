@@ -63,7 +63,7 @@ pub fn gamma_max(delta: f64) -> f64 {
     (0.5 * f(f(delta))).sqrt()
 }
 
-/// The step size of Theorem thCLU,
+/// The step size of the paper's Theorem 5,
 /// `η = (1-γ)/(2 N_t X²) (1 - f(δ)(1+f(δ)) p* X / |g|)`.
 pub fn paper_step(
     gap: f64,

@@ -1,4 +1,4 @@
-//! The paper's Theorem thBTT, term by term.
+//! The paper's Theorem 10, term by term.
 
 use super::scored::Scored;
 use super::step_change::potential_divergence;

@@ -12,10 +12,10 @@
 //! | `combine` | damping: `(1-λ)u + λv`, and a compact link with the same loss |
 //! | `constants` | `X`, `p*_t`, `δ_t`, `f(δ)`, `γ_t`, `(α, β)`-stability, step sizes |
 //! | `bounds` | what each theorem claims: the paper's, Theorem 2, Theorem P, the rates |
-//! | `decomposition` | `F`, `L`, `Q` of the paper's Theorem thBTT, term by term |
+//! | `decomposition` | `F`, `L`, `Q` of the paper's Theorem 10, term by term |
 //! | `steepest` | Proposition D: the link of least loss at fixed scores |
 //! | `certificate`, `sweep` | the record of an iteration; two links at sorted scores by merging |
-//! | `neighbours`, `approximability` | Lemma lemCONC and the restricted discrepancy `E(u, ℓ)` |
+//! | `neighbours`, `approximability` | Lemma 7 of the paper and the restricted discrepancy `E(u, ℓ)` |
 
 mod approximability;
 mod bounds;

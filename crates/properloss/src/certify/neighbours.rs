@@ -115,7 +115,7 @@ pub fn connectivity_radius(x: &[f64], columns: usize) -> Result<f64> {
 }
 
 /// The smallest `ε` for which that graph is 2-vertex-connected (the hypothesis of the paper's
-/// Lemma lemCONC); at least three rows. For a few thousand rows: O(m² (d + log m)) time, O(m²) memory.
+/// Lemma 7 of the paper); at least three rows. For a few thousand rows: O(m² (d + log m)) time, O(m²) memory.
 ///
 /// The answer is one of the distances, and no less than [`connectivity_radius`] nor than the
 /// distance of any row to its second neighbour; a binary search over the distances above both

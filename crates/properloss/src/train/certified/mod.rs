@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Schedule::Monotone`] | Theorem 1: the loss falls by `(1-θ) η |g|²/2` at every iteration | no |
 //! | [`Schedule::Repaired`] | Theorem 2: the paper's `p* f(δ)/n_t`, with the step and closeness that make it true | yes |
-//! | [`Schedule::Paper`] | Theorem thCLU as stated, which is false | yes |
+//! | [`Schedule::Paper`] | The paper's Theorem 5 as stated, which is false | yes |
 //!
 //! Statements and proofs: `docs/convergence.md`.
 
@@ -57,12 +57,12 @@ pub enum Schedule {
         /// The link stays as it is after this many iterations; then the weights converge.
         freeze_after: Option<usize>,
     },
-    /// Theorem 2 and its corollary: `η = 1/(N_{t-1} X²)`, closeness `(2/3) f(δ)`, scores in range.
+    /// Theorem 2 and its corollary: `η = 1/(N_{t-1} X²)`, closeness `f(δ)`, steep ends, scores in range.
     Repaired {
         /// Constant or as wide as allowed.
         slopes: Slopes,
     },
-    /// Theorem thCLU and Corollary corCLU as stated in the paper, `γ = 0`.
+    /// Theorem 5 and Corollary 6 of the paper as stated, `γ = 0`.
     Paper {
         /// Constant or as wide as allowed.
         slopes: Slopes,

@@ -29,7 +29,7 @@ const FIXED_POINT_ROUNDS: usize = 60;
 /// Links cannot be kept closer than their values are rounded: with less the run is over.
 const LEAST_CLOSENESS: f64 = 64.0 * f64::EPSILON;
 
-/// Theorem thCLU with the constraint of Corollary corCLU, as stated: `γ = 0`,
+/// The paper's Theorem 5 with the constraint of its Corollary 6, as stated: `γ = 0`,
 /// `η = (1 - f(1+f) p* X/|g|)/(2 N X²)`, `N/n_t <= 1 + f(δ)`, `ŷ_1 ∈ q_1 [1-f, 1+f]`.
 pub(super) fn paper(
     state: &mut State<'_, '_>,
@@ -74,9 +74,9 @@ pub(super) fn paper(
     follow(state, before, plan)
 }
 
-/// Theorem 2 and its corollary: `η = 1/(N_{t-1} X²)`, every score in range, `ε = (2/3) f(δ)` (or
-/// `f(δ)` where the corollary allows it), `N_t <= (1+ε) n_{t-1}`, `N_{t-1} <= (1+ε) n_t`,
-/// `n_t <= n_{t-1}`, `ŷ_1 ∈ q_1 [1/(1+ε), 1+ε]`.
+/// Theorem 2 and its corollary with a steep end: `η = 1/(N_{t-1} X²)`, every score in range,
+/// `ε = f(δ)`, `N_{t-1} <= N_t <= (1+ε) n_{t-1}`, `N_{t-1} <= (1+ε) n_t`, `n_t <= n_{t-1}`,
+/// `ŷ_1 ∈ q_1 [1/(1+ε), 1+ε]`.
 pub(super) fn repaired(
     state: &mut State<'_, '_>,
     before: &mut (f64, f64),
@@ -91,10 +91,7 @@ pub(super) fn repaired(
     }
     let p_star = state.base_rate().max(state.mean_prediction(eta));
     let delta = largest_delta(gap, p_star, max_norm);
-    // (ii) of the corollary: a p* <= 2 with a = 3 + ε²/(1+ε).
-    let wide = f(delta);
-    let epsilon =
-        if (3.0 + wide * wide / (1.0 + wide)) * p_star <= 2.0 { wide } else { 2.0 / 3.0 * wide };
+    let epsilon = f(delta);
     if epsilon <= LEAST_CLOSENESS {
         return Ok(Outcome::Ended(Termination::GapClosed));
     }
@@ -109,8 +106,8 @@ pub(super) fn repaired(
             (n.min(n_before), big_n)
         }
     };
-    let steep_end = slopes.1 >= big_n_before;
-    let closeness = Closeness { epsilon, slope_min: slopes.0.min(n_before), steep_end };
+    // N_t >= N_{t-1} under both rules: N_{t-1} <= N and N_{t-1} <= (1+ε) n_{t-1} were checked.
+    let closeness = Closeness { epsilon, slope_min: slopes.0.min(n_before), steep_end: true };
     let plan = Plan {
         eta,
         p_star,
