@@ -91,7 +91,7 @@ _HOME = {
     ),
 }
 _LAZY = {name: module for module, names in _HOME.items() for name in names}
-_SUBMODULES = ("estimators", "metrics", "plotting")
+_SUBMODULES = ("estimators", "learners", "metrics", "plotting")
 
 __all__ = sorted([*_LAZY, *_SUBMODULES])
 

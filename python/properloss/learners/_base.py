@@ -1,0 +1,299 @@
+"""What the wrappers of all boosters share: link, start score, probabilities, files."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from properloss import _core
+from properloss._base import _checked, _threshold
+from properloss._input import encode_labels
+from properloss.learners._file import labels_from, link_from, read, spec_of_labels, spec_of_link
+from properloss.learners._objective import Objective, as_link
+
+_SMALLEST = np.finfo(np.float64).tiny
+_LARGEST = 1.0 - np.finfo(np.float64).epsneg
+
+
+class Learner(ClassifierMixin, BaseEstimator):
+    """A booster under a proper loss and its link. Base of the wrappers; see those."""
+
+    #: The name of the package in files.
+    _kind: ClassVar[str]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": "no_validation",  # type: ignore[dict-item]
+        "link": [_core.InverseLink, str],
+        "loss": [StrOptions({"auto", "canonical", "log"})],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        link: _core.InverseLink | str = "sigmoid",
+        loss: Literal["auto", "canonical", "log"] = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.link = link
+        self.loss = loss
+
+    # -- what a package must know -------------------------------------------------------------
+
+    @abstractmethod
+    def _default(self) -> Any:
+        """The estimator that ``None`` means."""
+
+    @abstractmethod
+    def _boost(
+        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+    ) -> tuple[Any, int]:
+        """Train; the booster and its rounds.
+
+        ``train`` and ``held_out`` (which may be None) hold X, y, weight and start.
+        """
+
+    @abstractmethod
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        """What the rounds add to the start score."""
+
+    @abstractmethod
+    def _to_text(self) -> str:
+        """The booster in its own format."""
+
+    @abstractmethod
+    def _from_text(self, text: str) -> Any:
+        """The booster of that text."""
+
+    @abstractmethod
+    def _set_rounds(self, rounds: int) -> None:
+        """Set the number of rounds of ``estimator``."""
+
+    # -- fit ----------------------------------------------------------------------------------
+
+    @_checked
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: tuple[Any, Any] | None = None,
+        eval_sample_weight: ArrayLike | None = None,
+        patience: int = 50,
+    ) -> Self:
+        """Boost under the loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the booster takes them.
+        y : array-like of shape (n_samples,)
+            Labels: any two values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        eval_set : tuple (X, y), default=None
+            Rows that are held out: boosting stops by their log-loss.
+        eval_sample_weight : array-like, default=None
+            Their weights.
+        patience : int, default=50
+            Rounds without a gain on ``eval_set`` before it stops.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        X, y = self._rows(X, y)
+        self.classes_, labels = encode_labels(np.asarray(y))
+        weight = self._weight(sample_weight, X)
+        objective = Objective(self.link, self.loss)
+        start = objective.start(labels, weight)
+        held_out = None
+        if eval_set is not None:
+            held_X = self._rows(eval_set[0])
+            held_y = self._encode(eval_set[1])
+            held_weight = self._weight(eval_sample_weight, held_X)
+            held_out = {"X": held_X, "y": held_y, "weight": held_weight, "start": start}
+        model = clone(self.estimator) if self.estimator is not None else self._default()
+        train = {"X": X, "y": labels.astype(np.float64), "weight": weight, "start": start}
+        self.booster_, self.n_rounds_ = self._boost(model, objective, train, held_out, patience)
+        self.link_ = objective.link
+        self.start_ = start
+        self._threshold = _finite_threshold(self.link_)
+        return self
+
+    def _rows(self, X: Any, y: Any = None) -> Any:
+        """Checked rows; frames go through as they are, for their categories."""
+        checks: dict[str, Any] = {
+            "accept_sparse": "csr",
+            "ensure_all_finite": "allow-nan",
+            "dtype": [np.float64, np.float32],
+        }
+        reset = y is not None
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            checks = {"skip_check_array": True}
+            if len(X) == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        if not reset:
+            return validate_data(self, X, reset=False, **checks)
+        return validate_data(self, X, y, reset=True, **checks)
+
+    def _weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        if sample_weight is None:
+            return None
+        if hasattr(X, "iloc"):
+            X = np.empty((len(X), 1))
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if not (weight >= 0.0).all() or not weight.any():
+            raise ValueError("sample_weight must not be negative, and not zero everywhere")
+        return weight
+
+    def _encode(self, y: Any) -> NDArray[np.float64]:
+        y = np.asarray(y)
+        known = np.isin(y, self.classes_)
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            raise ValueError(f"eval_set has the label {y[row]!r} in row {row}, which y has not")
+        return (y == self.classes_[1]).astype(np.float64)
+
+    # -- predict ------------------------------------------------------------------------------
+
+    def linear_score(self, X: Any) -> NDArray[np.float64]:
+        """The score that ``link_`` takes: ``start_`` and what the rounds add.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        z : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return np.asarray(self._raw(self._rows(X)), dtype=np.float64).ravel() + self.start_
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score, shifted so that it is positive where ``classes_[1]`` is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self.linear_score(X) - self._threshold
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the two classes, by ``link_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, 2)
+            One column for each of ``classes_``, strictly between 0 and 1.
+        """
+        p = np.clip(self.link_.inverse_link(self.linear_score(X)), _SMALLEST, _LARGEST)
+        return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        positive = self.decision_function(X) > 0.0
+        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return labels
+
+    # -- files --------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write link, start score, classes and the booster in its own format: one JSON file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        content = {
+            "format": "properloss-learner",
+            "version": 1,
+            "learner": self._kind,
+            "loss": self.loss,
+            "link": spec_of_link(self.link_),
+            "start": self.start_,
+            "rounds": self.n_rounds_,
+            "features": self.n_features_in_,
+            "feature_names": None if names is None else [str(name) for name in names],
+            "classes": spec_of_labels(self.classes_),
+            "booster": self._to_text(),
+        }
+        _core.write_text(path, json.dumps(content, allow_nan=False, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file written by :meth:`save`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        classifier : object
+            Fitted, with the same probabilities bit for bit. The booster's parameters are not in the
+            file: ``estimator`` is None.
+        """
+        content = read(path, cls._kind)
+        learner = cls(link=link_from(content["link"]), loss=content["loss"])
+        learner.link_ = as_link(learner.link)
+        learner.start_ = float(content["start"])
+        learner.n_rounds_ = int(content["rounds"])
+        learner.n_features_in_ = int(content["features"])
+        if content["feature_names"] is not None:
+            learner.feature_names_in_ = np.array(content["feature_names"], dtype=object)
+        learner.classes_ = labels_from(content["classes"])
+        learner._threshold = _finite_threshold(learner.link_)
+        learner.booster_ = learner._from_text(content["booster"])
+        return learner
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "booster_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _finite_threshold(link: _core.InverseLink) -> float:
+    """The score of probability 1/2; far out where the link stays on one side of it."""
+    return float(np.clip(_threshold(link), -745.0, 745.0))

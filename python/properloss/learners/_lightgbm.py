@@ -1,0 +1,112 @@
+"""LightGBM under a proper loss."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from properloss._pooled import lightgbm_held_out
+from properloss.learners._base import Learner
+from properloss.learners._objective import LogLoss, Objective
+
+
+class ProperLGBMClassifier(Learner):
+    """LightGBM under any proper loss; probabilities are those of its link.
+
+    LightGBM alone returns raw scores from ``predict_proba`` under a loss of one's own and forgets
+    the start score; this class keeps both, also in files.
+
+    Parameters
+    ----------
+    estimator : LGBMClassifier, default=None
+        The booster's parameters; ``objective`` and ``class_weight`` are not used.
+    link : InverseLink or str, default="sigmoid"
+        From score to probability: a named link, or one that was learned.
+    loss : {"auto", "canonical", "log"}, default="auto"
+        See :class:`Objective`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    booster_ : lightgbm.Booster
+        What was trained.
+    link_ : InverseLink
+        From ``linear_score`` to a probability.
+    start_ : float
+        The start score.
+    n_rounds_ : int
+        Rounds.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+    """
+
+    _kind: ClassVar[str] = "lightgbm"
+
+    def _default(self) -> Any:
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(verbose=-1)
+
+    def _boost(
+        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+    ) -> tuple[Any, int]:
+        from lightgbm import LGBMRegressor, early_stopping
+
+        # The regressor's fit does not touch the labels; all else is the same.
+        parameters = {k: v for k, v in model.get_params().items() if k != "class_weight"}
+        model = LGBMRegressor(**parameters).set_params(objective=objective)
+        extra: dict[str, Any] = {}
+        if held_out is not None:
+            model.set_params(metric="None")
+            extra = {
+                **lightgbm_held_out(model, held_out["X"], held_out["y"]),
+                "eval_init_score": [np.full(len(held_out["y"]), held_out["start"])],
+                "eval_metric": _Metric(objective.link),
+                "callbacks": [early_stopping(patience, verbose=False)],
+            }
+            if held_out["weight"] is not None:
+                extra["eval_sample_weight"] = [held_out["weight"]]
+        model.fit(
+            train["X"],
+            train["y"],
+            sample_weight=train["weight"],
+            init_score=np.full(len(train["y"]), train["start"]),
+            **extra,
+        )
+        booster = model.booster_
+        # Parameters of Python's side hold the objective; predictions do not need them.
+        booster.params = {k: v for k, v in booster.params.items() if not callable(v)}
+        return booster, int(model.best_iteration_ or booster.current_iteration())
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        raw = self.booster_.predict(X, raw_score=True, num_iteration=self.n_rounds_)
+        return np.asarray(raw, dtype=np.float64)
+
+    def _to_text(self) -> str:
+        return str(self.booster_.model_to_string(num_iteration=self.n_rounds_))
+
+    def _from_text(self, text: str) -> Any:
+        from lightgbm import Booster
+
+        return Booster(model_str=text)
+
+    def _set_rounds(self, rounds: int) -> None:
+        from sklearn.base import clone
+
+        model = clone(self.estimator) if self.estimator is not None else self._default()
+        self.estimator = model.set_params(n_estimators=rounds)
+
+
+class _Metric:
+    """LightGBM's form of the log-loss."""
+
+    def __init__(self, link: Any) -> None:
+        self.log_loss = LogLoss(link)
+
+    def __call__(self, y: Any, z: Any, weight: Any) -> tuple[str, float, bool]:
+        return "log_loss", self.log_loss.mean(y, z, weight), False

@@ -1,0 +1,121 @@
+"""XGBoost under a proper loss."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from properloss.learners._base import Learner
+from properloss.learners._objective import LogLoss, Objective
+
+
+class ProperXGBClassifier(Learner):
+    """XGBoost under any proper loss; probabilities are those of its link.
+
+    XGBoost alone writes ``binary:logistic`` into the file of a booster with a loss of one's own and
+    applies the sigmoid to its scores; this class applies the link, also in files.
+
+    Parameters
+    ----------
+    estimator : XGBClassifier, default=None
+        The booster's parameters; ``objective``, ``base_score`` and ``scale_pos_weight`` are not
+        used.
+    link : InverseLink or str, default="sigmoid"
+        From score to probability: a named link, or one that was learned.
+    loss : {"auto", "canonical", "log"}, default="auto"
+        See :class:`Objective`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    booster_ : xgboost.Booster
+        What was trained.
+    link_ : InverseLink
+        From ``linear_score`` to a probability.
+    start_ : float
+        The start score.
+    n_rounds_ : int
+        Rounds.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+    """
+
+    _kind: ClassVar[str] = "xgboost"
+
+    def _default(self) -> Any:
+        from xgboost import XGBClassifier
+
+        return XGBClassifier()
+
+    def _boost(
+        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+    ) -> tuple[Any, int]:
+        from xgboost import XGBRegressor
+
+        # The regressor takes any labels and stores no logistic objective.
+        not_ours = ("objective", "base_score", "scale_pos_weight", "early_stopping_rounds")
+        parameters = {k: v for k, v in model.get_params().items() if k not in not_ours}
+        model = XGBRegressor(**parameters).set_params(objective=objective, base_score=0.0)
+        extra: dict[str, Any] = {}
+        if held_out is not None:
+            model.set_params(
+                eval_metric=_metric(LogLoss(objective.link)), early_stopping_rounds=patience
+            )
+            extra = {
+                "eval_set": [(held_out["X"], held_out["y"])],
+                "base_margin_eval_set": [np.full(len(held_out["y"]), held_out["start"])],
+                "verbose": False,
+            }
+            if held_out["weight"] is not None:
+                extra["sample_weight_eval_set"] = [held_out["weight"]]
+        model.fit(
+            train["X"],
+            train["y"],
+            sample_weight=train["weight"],
+            base_margin=np.full(len(train["y"]), train["start"]),
+            **extra,
+        )
+        booster = model.get_booster()
+        rounds = booster.num_boosted_rounds()
+        if held_out is not None:
+            rounds = int(model.best_iteration) + 1
+            booster = booster[:rounds]
+        return booster, rounds
+
+    def _raw(self, X: Any) -> NDArray[np.float64]:
+        from xgboost import DMatrix
+
+        rows = len(X) if hasattr(X, "__len__") and not hasattr(X, "indptr") else X.shape[0]
+        # A margin of 0 stands for whatever base score the file has.
+        matrix = DMatrix(X, base_margin=np.zeros(rows), enable_categorical=True)
+        return np.asarray(self.booster_.predict(matrix, output_margin=True), dtype=np.float64)
+
+    def _to_text(self) -> str:
+        return bytes(self.booster_.save_raw("json")).decode()
+
+    def _from_text(self, text: str) -> Any:
+        from xgboost import Booster
+
+        booster = Booster()
+        booster.load_model(bytearray(text.encode()))
+        return booster
+
+    def _set_rounds(self, rounds: int) -> None:
+        from sklearn.base import clone
+
+        model = clone(self.estimator) if self.estimator is not None else self._default()
+        self.estimator = model.set_params(n_estimators=rounds)
+
+
+def _metric(log_loss: LogLoss) -> Any:
+    """XGBoost's form of the log-loss, which wants a function with a name."""
+
+    def log_loss_of_link(y: Any, z: Any, sample_weight: Any = None) -> float:
+        return log_loss.mean(y, z, sample_weight)
+
+    return log_loss_of_link
