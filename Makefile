@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: reproduce quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python lint doc fmt fuzz clean
+.PHONY: reproduce quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,10 @@ build-python: $(VENV)/.installed ## the Python module, into .venv
 test-python: build-python ## types, documentation and scikit-learn's checks of the Python package
 	$(PY) -m mypy
 	$(PY) -m pytest
+
+test-learners: build-python ## the tests of boosters, PyTorch and glum, which it installs (torch is large)
+	$(PIP) install -r python/requirements-learners.txt
+	$(PY) -m pytest python/tests/test_pooled.py python/tests/test_learners.py python/tests/test_learners_torch.py
 
 OLDEST := .venv-oldest
 $(OLDEST)/.installed: python/requirements-oldest.txt
@@ -70,6 +74,10 @@ quality-time: build-python ## seconds of the default estimator beside LogisticRe
 
 reproduce: build-python ## the paper's experiments, into docs/reproduction.md (FULL=1: all seeds)
 	$(PY) experiments/reproduce.py $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))
+
+study-learners: build-python ## boosters with and without calibration (10 minutes; FULL=1: 12 splits, hours)
+	$(PIP) install -r bench/learners/requirements.txt
+	$(PY) bench/learners/run.py --profile $(if $(FULL),full,small) $(if $(JOBS),--processes $(JOBS))
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost

@@ -282,6 +282,17 @@ def stopper(model: Any, early_stopping: Any) -> Stopper | None:
     )
 
 
+def fresh(model: Any) -> Any:
+    """A copy that is not fitted.
+
+    CatBoost copies its lists, which scikit-learn's ``clone`` takes for a mistake.
+    """
+    try:
+        return clone(model)
+    except RuntimeError:
+        return type(model)(**model.get_params(deep=False))
+
+
 class CrossFit:
     """The learner on parts of the rows; remembers how many rounds each part wanted."""
 
@@ -303,14 +314,14 @@ class CrossFit:
     def without(self, train: Any, test: Any) -> Any:
         """The learner on ``train``, stopped by ``test`` if it is to be stopped."""
         if self.way is None:
-            return self._fit(clone(self.base), self.rows(train))
-        model = clone(self.base)
+            return self._fit(fresh(self.base), self.rows(train))
+        model = fresh(self.base)
         self.rounds.append(self.way.fit(model, self.rows(train), self.rows(test)))
         return model
 
     def on_all(self) -> Any:
         """The learner on all rows, at the median number of rounds."""
-        model = clone(self.base)
+        model = fresh(self.base)
         if self.way is not None:
             self.way.set_rounds(model, max(1, int(np.median(self.rounds))))
         return self._fit(model, Part(self.data.X, self.data.y, self.weight))
@@ -404,7 +415,7 @@ def floor_and_ceiling(z: Any, labels: Any, weights: Any) -> Any:
 
 def relink(base: Any, link: Any) -> Any:
     """The learner with another link."""
-    model = clone(base)
+    model = fresh(base)
     last = model
     from sklearn.pipeline import Pipeline
 

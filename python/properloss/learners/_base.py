@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from properloss import _core
 from properloss._base import _checked, _threshold
 from properloss._input import encode_labels
+from properloss._pooled import fresh
 from properloss.learners._file import labels_from, link_from, read, spec_of_labels, spec_of_link
 from properloss.learners._objective import Objective, as_link
 
@@ -111,9 +112,14 @@ class Learner(ClassifierMixin, BaseEstimator):
         self : object
             The fitted classifier.
         """
-        X, y = self._rows(X, y)
+        X, y = self._rows(X, y, reset=True)
         self.classes_, labels = encode_labels(np.asarray(y))
         weight = self._weight(sample_weight, X)
+        if weight is not None and len(np.unique(labels[weight > 0.0])) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes with a positive weight, but the"
+                " data contains only one class"
+            )
         objective = Objective(self.link, self.loss)
         start = objective.start(labels, weight)
         held_out = None
@@ -122,7 +128,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             held_y = self._encode(eval_set[1])
             held_weight = self._weight(eval_sample_weight, held_X)
             held_out = {"X": held_X, "y": held_y, "weight": held_weight, "start": start}
-        model = clone(self.estimator) if self.estimator is not None else self._default()
+        model = self._default() if self.estimator is None else fresh(self.estimator)
         train = {"X": X, "y": labels.astype(np.float64), "weight": weight, "start": start}
         self.booster_, self.n_rounds_ = self._boost(model, objective, train, held_out, patience)
         self.link_ = objective.link
@@ -130,14 +136,13 @@ class Learner(ClassifierMixin, BaseEstimator):
         self._threshold = _finite_threshold(self.link_)
         return self
 
-    def _rows(self, X: Any, y: Any = None) -> Any:
+    def _rows(self, X: Any, y: Any = None, *, reset: bool = False) -> Any:
         """Checked rows; frames go through as they are, for their categories."""
         checks: dict[str, Any] = {
             "accept_sparse": "csr",
             "ensure_all_finite": "allow-nan",
             "dtype": [np.float64, np.float32],
         }
-        reset = y is not None
         if hasattr(X, "iloc") and hasattr(X, "columns"):
             checks = {"skip_check_array": True}
             if len(X) == 0:
@@ -151,7 +156,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             return None
         if hasattr(X, "iloc"):
             X = np.empty((len(X), 1))
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not (weight >= 0.0).all() or not weight.any():
             raise ValueError("sample_weight must not be negative, and not zero everywhere")
         return weight
@@ -161,8 +166,9 @@ class Learner(ClassifierMixin, BaseEstimator):
         known = np.isin(y, self.classes_)
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
-            raise ValueError(f"eval_set has the label {y[row]!r} in row {row}, which y has not")
-        return (y == self.classes_[1]).astype(np.float64)
+            label = y.tolist()[row]
+            raise ValueError(f"eval_set has the label {label!r} in row {row}, which y has not")
+        return np.asarray(y == self.classes_[1], dtype=np.float64)
 
     # -- predict ------------------------------------------------------------------------------
 
@@ -208,7 +214,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         p : ndarray of shape (n_samples, 2)
             One column for each of ``classes_``, strictly between 0 and 1.
         """
-        p = np.clip(self.link_.inverse_link(self.linear_score(X)), _SMALLEST, _LARGEST)
+        z = self.linear_score(X)
+        p = np.clip(self.link_.inverse_link(z), _SMALLEST, _LARGEST)
         return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
 
     def predict(self, X: Any) -> NDArray[Any]:

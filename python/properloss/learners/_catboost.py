@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from properloss._pooled import fresh
 from properloss.learners._base import Learner
 from properloss.learners._objective import Objective
 
@@ -63,7 +64,14 @@ class ProperCatBoostClassifier(Learner):
     ) -> tuple[Any, int]:
         from catboost import CatBoost, Pool
 
-        not_ours = ("loss_function", "objective", "eval_metric", "class_weights", "auto_class_weights")
+        not_ours = (
+            "loss_function",
+            "objective",
+            "eval_metric",
+            "boost_from_average",
+            "class_weights",
+            "auto_class_weights",
+        )
         parameters = {k: v for k, v in model.get_params().items() if k not in not_ours}
         parameters.setdefault("allow_writing_files", False)
         # Under a loss in Python the leaves need a method that asks for derivatives only.
@@ -109,9 +117,7 @@ class ProperCatBoostClassifier(Learner):
         return booster
 
     def _set_rounds(self, rounds: int) -> None:
-        from sklearn.base import clone
-
-        model = clone(self.estimator) if self.estimator is not None else self._default()
+        model = self._default() if self.estimator is None else fresh(self.estimator)
         given = [name for name in _ROUNDS if model.get_params().get(name) is not None]
         self.estimator = model.set_params(**{(given or list(_ROUNDS))[0]: rounds})
 

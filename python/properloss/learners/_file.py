@@ -14,14 +14,19 @@ from properloss import _core
 
 def spec_of_link(link: _core.InverseLink) -> dict[str, Any]:
     """The link as data, in the words of loss files."""
-    _, arguments = link.__reduce__()[:2]  # type: ignore[misc]
     if isinstance(link, _core.RelativeLink):
         base = spec_of_link(link.base)
         return {"kind": "relative", "base": base, "p": link.p.tolist(), "v": link.v.tolist()}
     if isinstance(link, (_core.PiecewiseLink, _core.IsotonicLink)):
         kind = "piecewise" if isinstance(link, _core.PiecewiseLink) else "isotonic"
         return {"kind": kind, "z": link.z.tolist(), "u": link.u.tolist()}
-    return {"kind": "builtin", "name": link.name, "params": [float(a) for a in arguments]}
+    return {"kind": "builtin", "name": link.name, "params": arguments_of(link)}
+
+
+def arguments_of(link: _core.InverseLink) -> list[float]:
+    """The parameters of a named link, in order."""
+    reduced: Any = link.__reduce__()
+    return [float(argument) for argument in reduced[1]]
 
 
 def link_from(spec: dict[str, Any]) -> _core.InverseLink:
@@ -56,7 +61,7 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """The content of a file of that kind of learner."""
     with open(path, encoding="utf-8") as file:
         try:
-            content = json.load(file)
+            content: dict[str, Any] = json.load(file)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from None
     found = content.get("format") if isinstance(content, dict) else None

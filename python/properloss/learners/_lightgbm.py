@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from properloss._pooled import lightgbm_held_out
+from properloss._pooled import fresh, lightgbm_held_out
 from properloss.learners._base import Learner
 from properloss.learners._objective import LogLoss, Objective
 
@@ -31,8 +31,8 @@ class ProperLGBMClassifier(Learner):
     ----------
     classes_ : ndarray of shape (2,)
         The two labels.
-    booster_ : lightgbm.Booster
-        What was trained.
+    booster_ : lightgbm.Booster or None
+        What was trained; None where no feature could be split.
     link_ : InverseLink
         From ``linear_score`` to a probability.
     start_ : float
@@ -56,6 +56,7 @@ class ProperLGBMClassifier(Learner):
         self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
     ) -> tuple[Any, int]:
         from lightgbm import LGBMRegressor, early_stopping
+        from lightgbm.basic import LightGBMError
 
         # The regressor's fit does not touch the labels; all else is the same.
         parameters = {k: v for k, v in model.get_params().items() if k != "class_weight"}
@@ -71,34 +72,42 @@ class ProperLGBMClassifier(Learner):
             }
             if held_out["weight"] is not None:
                 extra["eval_sample_weight"] = [held_out["weight"]]
-        model.fit(
-            train["X"],
-            train["y"],
-            sample_weight=train["weight"],
-            init_score=np.full(len(train["y"]), train["start"]),
-            **extra,
-        )
+        try:
+            model.fit(
+                train["X"],
+                train["y"],
+                sample_weight=train["weight"],
+                init_score=np.full(len(train["y"]), train["start"]),
+                **extra,
+            )
+        except LightGBMError as error:
+            # No feature can be split. Under its own losses LightGBM then gives the start score.
+            if "num_features()" not in str(error):
+                raise
+            return None, 0
         booster = model.booster_
         # Parameters of Python's side hold the objective; predictions do not need them.
         booster.params = {k: v for k, v in booster.params.items() if not callable(v)}
         return booster, int(model.best_iteration_ or booster.current_iteration())
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
+        if self.booster_ is None:
+            return np.zeros(X.shape[0])
         raw = self.booster_.predict(X, raw_score=True, num_iteration=self.n_rounds_)
         return np.asarray(raw, dtype=np.float64)
 
     def _to_text(self) -> str:
+        if self.booster_ is None:
+            return ""
         return str(self.booster_.model_to_string(num_iteration=self.n_rounds_))
 
     def _from_text(self, text: str) -> Any:
         from lightgbm import Booster
 
-        return Booster(model_str=text)
+        return Booster(model_str=text) if text else None
 
     def _set_rounds(self, rounds: int) -> None:
-        from sklearn.base import clone
-
-        model = clone(self.estimator) if self.estimator is not None else self._default()
+        model = self._default() if self.estimator is None else fresh(self.estimator)
         self.estimator = model.set_params(n_estimators=rounds)
 
 

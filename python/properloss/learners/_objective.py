@@ -172,7 +172,7 @@ class Objective:
         z : float
             Finite: a rate beyond the floor or the ceiling counts as one near to it.
         """
-        rate = float(np.average(np.asarray(y, dtype=np.float64), weights=sample_weight))
+        rate = _mean(np.asarray(y, dtype=np.float64), sample_weight)
         ends = self.link.inverse_link(np.array([-745.0, 745.0]))
         margin = 0.01 * (ends[1] - ends[0])
         return float(self.link.link(float(np.clip(rate, ends[0] + margin, ends[1] - margin))))
@@ -221,7 +221,7 @@ class LogLoss:
 
     def mean(self, y: ArrayLike, z: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Mean log-loss at scores ``z``."""
-        return float(np.average(self.objective.value(y, z), weights=sample_weight))
+        return _mean(self.objective.value(y, z), sample_weight)
 
 
 def as_link(link: _core.InverseLink | str) -> _core.InverseLink:
@@ -236,6 +236,10 @@ def _columns(y: ArrayLike, z: ArrayLike) -> tuple[_Floats, _Floats]:
     )
 
 
+def _mean(values: _Floats, weights: ArrayLike | None) -> float:
+    return float(np.average(values, weights=None if weights is None else np.asarray(weights)))
+
+
 def _inside(p: _Floats) -> _Floats:
     return np.clip(p, _NEAR, 1.0 - _NEAR)
 
@@ -246,6 +250,10 @@ def second_derivative(link: _core.InverseLink, z: ArrayLike) -> _Floats:
     A relative link ``v(base(z))`` has ``v'(base(z)) base''(z)`` between its knots.
     """
     z = np.asarray(z, dtype=np.float64)
+    return np.asarray(_curvature(link, z), dtype=np.float64)
+
+
+def _curvature(link: _core.InverseLink, z: _Floats) -> Any:
     if isinstance(link, (_core.PiecewiseLink, _core.IsotonicLink, _core.ClippedLine)):
         return np.zeros_like(z)
     slope = link.derivative(z)
@@ -253,7 +261,7 @@ def second_derivative(link: _core.InverseLink, z: ArrayLike) -> _Floats:
         base = link.base
         under = base.derivative(z)
         ratio = np.divide(slope, under, out=np.zeros_like(z), where=under > 0.0)
-        return ratio * second_derivative(base, z)
+        return ratio * _curvature(base, z)
     if isinstance(link, _core.Sigmoid):
         return slope * (1.0 - 2.0 * link.inverse_link(z))
     if isinstance(link, _core.Probit):

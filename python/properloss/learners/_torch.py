@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 from properloss import _core
+from properloss.learners._file import arguments_of
 from properloss.learners._objective import Objective, as_link
 
 
-class LinkLayer(nn.Module):  # type: ignore[misc]
+class LinkLayer(nn.Module):
     """From scores to probabilities: the link as a layer, differentiable, on any device.
 
     Learned links are tables: the piece of a score is found by ``bucketize``, its line by
@@ -28,31 +29,28 @@ class LinkLayer(nn.Module):  # type: ignore[misc]
     def __init__(self, link: _core.InverseLink | str = "sigmoid") -> None:
         super().__init__()
         self.link = as_link(link)
-        inner, table = self.link, None
+        inner: _core.InverseLink | None = self.link
+        table = (np.empty(0), np.empty(0))
         if isinstance(inner, _core.RelativeLink):
-            inner, table = inner.base, (inner.p, inner.v)
+            table = (inner.p, inner.v)
+            inner = inner.base
         elif isinstance(inner, (_core.PiecewiseLink, _core.IsotonicLink)):
-            inner, table = None, (inner.z, inner.u)
+            table = (inner.z, inner.u)
+            inner = None
         self.formula: Any = None
-        if inner is not None:
-            if isinstance(inner, (_core.RelativeLink, _core.PiecewiseLink, _core.IsotonicLink)):
-                # A learned link over a learned link.
-                self.formula = LinkLayer(inner)
-            else:
-                self.formula = _FORMULAS[inner.name]
-                self.parameters_of_link = [float(x) for x in inner.__reduce__()[1]]  # type: ignore[index]
-        if table is None:
-            table = (np.empty(0), np.empty(0))
+        self.arguments: list[float] = []
+        if inner is not None and inner.name in _FORMULAS:
+            self.formula = _FORMULAS[inner.name]
+            self.arguments = arguments_of(inner)
+        elif inner is not None:
+            # A learned link over a learned link.
+            self.formula = LinkLayer(inner)
         for name, values in zip(("knots", "values"), table, strict=True):
             self.register_buffer(name, torch.tensor(np.asarray(values), dtype=torch.float64))
 
     def forward(self, z: torch.Tensor) -> torch.Tensor:
         """Probabilities of the scores."""
-        p = z
-        if isinstance(self.formula, LinkLayer):
-            p = self.formula(z)
-        elif self.formula is not None:
-            p = self.formula(z, *self.parameters_of_link)
+        p = z if self.formula is None else self.formula(z, *self.arguments)
         if self.knots.numel() == 0:
             return p
         x, u = self.knots.to(p.dtype), self.values.to(p.dtype)
@@ -100,7 +98,7 @@ _FORMULAS = {
 }
 
 
-class _Canonical(torch.autograd.Function):  # type: ignore[misc]
+class _Canonical(torch.autograd.Function):
     """Canonical loss: the value by the engine, the gradient ``u(z) - y`` by the layer."""
 
     @staticmethod
@@ -110,13 +108,13 @@ class _Canonical(torch.autograd.Function):  # type: ignore[misc]
         return torch.as_tensor(value.reshape(z.shape), dtype=z.dtype, device=z.device)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[misc,unused-ignore]
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, upstream: torch.Tensor) -> Any:
         (residual,) = ctx.saved_tensors
         return upstream * residual, None, None, None
 
 
-class ProperLoss(nn.Module):  # type: ignore[misc]
+class ProperLoss(nn.Module):
     """A proper loss with its link as a criterion: ``ProperLoss(link)(scores, labels)``.
 
     Parameters
@@ -171,7 +169,7 @@ class ProperLoss(nn.Module):  # type: ignore[misc]
 
 
 class LinkProbability:
-    """skorch's ``predict_nonlinearity`` for a link: a function of scores that can be pickled.
+    """``predict_nonlinearity`` of skorch's ``NeuralNetBinaryClassifier``; it can be pickled.
 
     Parameters
     ----------
@@ -183,7 +181,7 @@ class LinkProbability:
         self.link = as_link(link)
 
     def __call__(self, z: torch.Tensor) -> torch.Tensor:
-        """Probabilities of the scores."""
+        """Probabilities of both classes, a column each."""
         with torch.no_grad():
-            p: torch.Tensor = LinkLayer(self.link).to(z.device)(z)
-        return p
+            p = LinkLayer(self.link).to(z.device)(z)
+        return torch.stack((1.0 - p, p), 1)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from properloss._pooled import fresh
 from properloss.learners._base import Learner
 from properloss.learners._objective import LogLoss, Objective
 
@@ -106,9 +107,7 @@ class ProperXGBClassifier(Learner):
         return booster
 
     def _set_rounds(self, rounds: int) -> None:
-        from sklearn.base import clone
-
-        model = clone(self.estimator) if self.estimator is not None else self._default()
+        model = self._default() if self.estimator is None else fresh(self.estimator)
         self.estimator = model.set_params(n_estimators=rounds)
 
 
