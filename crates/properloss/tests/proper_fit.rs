@@ -80,7 +80,7 @@ fn check(fit: &ProperFit, data: &Data) {
     assert!((by_score - by_probability).abs() < 1e-12, "{by_score} {by_probability}");
     let weights: f64 = fit.path.iter().map(|point| point.weight).sum();
     assert!((weights - 1.0).abs() < 1e-12);
-    let weights: f64 = fit.ratios.iter().map(|point| point.weight).sum();
+    let weights: f64 = fit.links.iter().map(|point| point.weight).sum();
     assert!((weights - 1.0).abs() < 1e-12);
     assert!(fit.model.coefficients().iter().all(|w| w.is_finite()));
 }
@@ -98,7 +98,7 @@ fn one_strength_is_logistic_regression() {
     let data = data(400, 7, 1, sigma);
     let options = ProperLoss {
         grid: vec![1.0],
-        slope_ratios: vec![1.0],
+        smoothness: vec![],
         refit: Refit::None,
         ..ProperLoss::default()
     };
@@ -125,7 +125,7 @@ fn held_out_scores_are_those_of_the_other_folds() {
     let folds: Vec<u32> = (0..330).map(|i| i % 10).collect();
     let options = ProperLoss {
         grid: vec![0.5],
-        slope_ratios: vec![1.0],
+        smoothness: vec![],
         refit: Refit::None,
         folds: Folds::Given(folds.clone()),
         ..ProperLoss::default()
@@ -414,10 +414,10 @@ fn errors_say_what_to_do() {
     assert!(matches!(error, Error::LengthMismatch { what: "folds", .. }));
     let error = given(&[0; 4]).fit(&sample(y)).unwrap_err();
     assert!(matches!(error, Error::OutOfDomain { what: "the number of folds", .. }));
-    let options = ProperLoss { slope_ratios: vec![0.5, 2.0], ..ProperLoss::default() };
+    let options = ProperLoss { smoothness: vec![0.5, 2.0], ..ProperLoss::default() };
     assert!(matches!(
         options.fit(&sample(y)),
-        Err(Error::ElementOutOfDomain { what: "slope_ratios", .. })
+        Err(Error::ElementOutOfDomain { what: "smoothness", .. })
     ));
     let options = ProperLoss { class_weight: [1.0, 0.0], ..ProperLoss::default() };
     assert!(matches!(

@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use super::curve::logistic;
 use super::folds::{Assignment, Folds};
-use super::link::{self, RatioPoint, Scored};
 use super::path::softmax;
-use super::{check_ratios, inside, refit::blend};
+use super::smooth::{self, Bins, LinkPoint, Smooth};
+use super::{inside, refit::blend};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
-use crate::piecewise::PiecewiseAffine;
 
 /// What goes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,8 +51,8 @@ pub struct Calibrator {
     pub folds: Folds,
     /// Scores or probabilities.
     pub kind: ScoreKind,
-    /// The slope ratios that are weighed.
-    pub slope_ratios: Vec<f64>,
+    /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing.
+    pub smoothness: Vec<f64>,
 }
 
 impl Default for Calibrator {
@@ -61,7 +60,7 @@ impl Default for Calibrator {
         Self {
             folds: Folds::default(),
             kind: ScoreKind::default(),
-            slope_ratios: link::default_ratios(),
+            smoothness: smooth::default_smoothness(),
         }
     }
 }
@@ -77,10 +76,11 @@ pub struct Calibration {
     pub intercept: f64,
     /// `v o sigma`, applied to `a z + b`.
     pub link: Arc<RelativeLink>,
-    /// Largest slope ratio of the averaged link.
+    /// Largest slope ratio `tau` of the averaged link. *Guarantee*: at every score the log-loss is at
+    /// most that of `sigma(a z + b)` plus `log tau`, and `tau` is below [`smooth::TAU`].
     pub slope_ratio: f64,
-    /// Every slope ratio with its cross-fitted log-loss and weight.
-    pub ratios: Vec<RatioPoint>,
+    /// The sigmoid and every smoothness with its cross-fitted log-loss and weight.
+    pub links: Vec<LinkPoint>,
     /// Held-out log-loss of the sigmoid alone, and of the result.
     pub held_out_log_loss: [f64; 2],
 }
@@ -93,7 +93,7 @@ impl Calibrator {
         labels: &[u8],
         weights: Option<&[f64]>,
     ) -> Result<Calibration> {
-        check_ratios(&self.slope_ratios)?;
+        smooth::check_smoothness(&self.smoothness)?;
         let ones;
         let weights = match weights {
             Some(weights) => weights,
@@ -116,14 +116,16 @@ impl Calibrator {
 
         let data = Data { z: &z, labels, weights, folds: &folds };
         let (lines, plain) = data.sigmoid();
-        let p: Vec<f64> = (0..z.len())
+        let held_out: Vec<f64> = (0..z.len())
             .map(|i| {
                 let [a, b] = lines[folds.of_row[i] as usize];
-                Sigmoid.u(a * z[i] + b)
+                a * z[i] + b
             })
             .collect();
-        let link = link::fit(Scored { p: &p, labels, weights, folds: &folds }, &self.slope_ratios)?;
-        let relative = RelativeLink::new(Arc::new(Sigmoid), link.knots()?)?;
+        let bins = Bins::of_rows(&held_out, labels, weights, &folds.of_row)?;
+        let smooth = Smooth { smoothness: self.smoothness.clone(), ..Smooth::default() };
+        let link = smooth.fit(&bins)?;
+        let relative = RelativeLink::new(Arc::new(Sigmoid), link.v)?;
         let total: f64 = weights.iter().sum();
         let [slope, intercept] = lines[folds.count];
         Ok(Calibration {
@@ -132,7 +134,7 @@ impl Calibrator {
             intercept,
             slope_ratio: relative.slope_ratio(),
             link: Arc::new(relative),
-            ratios: link.ratios,
+            links: link.points,
             held_out_log_loss: [plain / total, -link.score / total],
         })
     }
@@ -226,14 +228,19 @@ fn platt_alone(
     let data = Data { z, labels, weights, folds: &folds };
     let line = data.platt(usize::MAX);
     let log_loss = data.held_out_loss(&[line]) / weights.iter().sum::<f64>();
-    let identity = PiecewiseAffine::new(vec![0.0, 1.0], vec![0.0, 1.0])?;
     Ok(Calibration {
         margin,
         slope: line[0],
         intercept: line[1],
         slope_ratio: 1.0,
-        link: Arc::new(RelativeLink::new(Arc::new(Sigmoid), identity)?),
-        ratios: vec![RatioPoint { slope_ratio: 1.0, log_loss, score: 0.0, weight: 1.0 }],
+        link: Arc::new(RelativeLink::new(Arc::new(Sigmoid), smooth::identity()?)?),
+        links: vec![LinkPoint {
+            smoothness: f64::INFINITY,
+            slope_ratio: 1.0,
+            log_loss,
+            score: 0.0,
+            weight: 1.0,
+        }],
         held_out_log_loss: [log_loss; 2],
     })
 }

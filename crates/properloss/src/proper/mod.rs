@@ -3,14 +3,13 @@
 //!
 //! ```text
 //! PATH   w, z = the L2 path of logistic regression, averaged by held-out likelihood   (path.rs)
-//! LINK   u = v o sigma, slopes of v in [1/tau, tau], averaged over tau                (link.rs)
+//! LINK   u = v o sigma, v smooth with slopes in (1/tau, tau), averaged over smoothness (smooth/)
 //! REFIT  w again under u, blended in as far as held-out likelihood asks for           (refit.rs)
 //! ```
 //!
 //! Slopes are bounded *relative to the sigmoid*, so at every score the log-loss is at most that of
-//! the sigmoid plus `log tau`, no probability is 0 or 1, and the order of the scores is kept:
-//! `tau = 1` is logistic regression, `tau = infinity` isotonic calibration, and the weights between
-//! them come from the data.
+//! the sigmoid plus `log tau`, no probability is 0 or 1, and the order of the scores is kept. The
+//! sigmoid itself is one of the links that are weighed, and the weights come from the data.
 //!
 //! All fold models are fitted together, one pass over the rows a step (`passes.rs`), by L-BFGS in
 //! the metric of a reference Hessian (`descent.rs`, `metric.rs`): Newton's method for few columns,
@@ -20,28 +19,28 @@ mod calibrator;
 mod curve;
 mod descent;
 mod folds;
-mod link;
 mod metric;
 mod passes;
 mod path;
 mod refit;
+pub mod smooth;
 
 pub use calibrator::{Calibration, Calibrator, ScoreKind};
 pub use folds::Folds;
-pub use link::RatioPoint;
 pub use path::PathPoint;
 pub use refit::Refit;
+pub use smooth::LinkPoint;
 
 use std::sync::Arc;
 
 use crate::design::{Design, FittedScaling, Scaling};
 use crate::error::{Error, Result};
-use crate::link::{InverseLink, RelativeLink, Sigmoid};
+use crate::link::{RelativeLink, Sigmoid};
 use crate::sample::{Matrix, Sample};
 use crate::train::Model;
 use folds::Assignment;
-use link::{Link, Scored};
 use passes::Passes;
+use smooth::{Bins, Smooth, SmoothLink};
 
 /// Options of the default estimator; the defaults need no thought.
 ///
@@ -67,8 +66,9 @@ pub struct ProperLoss {
     pub class_weight: [f64; 2],
     /// `log10(C d)` of the path's strengths, increasing.
     pub grid: Vec<f64>,
-    /// The slope ratios `tau >= 1` that are weighed, increasing; the first is 1, the sigmoid itself.
-    pub slope_ratios: Vec<f64>,
+    /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing; none
+    /// leaves the sigmoid.
+    pub smoothness: Vec<f64>,
 }
 
 impl Default for ProperLoss {
@@ -78,7 +78,7 @@ impl Default for ProperLoss {
             refit: Refit::default(),
             class_weight: [1.0, 1.0],
             grid: path::default_grid(),
-            slope_ratios: link::default_ratios(),
+            smoothness: smooth::default_smoothness(),
         }
     }
 }
@@ -94,14 +94,15 @@ pub struct ProperFit {
     pub scaling: FittedScaling,
     /// Geometric mean of the strengths under the weights of the path.
     pub c: f64,
-    /// Largest slope ratio of the averaged link.
+    /// Largest slope ratio `tau` of the averaged link. *Guarantee*: at every score the log-loss is at
+    /// most that of the sigmoid plus `log tau`, and `tau` is below [`smooth::TAU`].
     pub slope_ratio: f64,
     /// Share of the second fit in the weights, from 0 to 1.
     pub refit_share: f64,
     /// Every strength with its held-out log-loss and weight.
     pub path: Vec<PathPoint>,
-    /// Every slope ratio with its cross-fitted log-loss and weight.
-    pub ratios: Vec<RatioPoint>,
+    /// The sigmoid and every smoothness with its cross-fitted log-loss and weight.
+    pub links: Vec<LinkPoint>,
     /// Held-out log-loss of logistic regression (the averaged path), of the link on it, and of the
     /// result.
     pub held_out_log_loss: [f64; 3],
@@ -134,20 +135,22 @@ impl ProperLoss {
         let mut link = self.link(&z, &sample, &weights, &folds)?;
         let before = link.score;
         let (mut share, mut count) = (0.0, path.passes);
-        if let Some(second) = refit::refit(&passes, &path, link.knots()?, self.refit)? {
-            count += second.passes;
-            let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
-            share = refit::share(link.score, relinked.score);
-            if share > 0.0 {
-                refit::blend(share, &mut w, &second.w[folds.count]);
-                refit::blend(share, &mut z, &second.held_out);
-                link = self.link(&z, &sample, &weights, &folds)?;
+        if refit::worth_it(link.slope_ratio()) {
+            if let Some(second) = refit::refit(&passes, &path, link.v.clone(), self.refit)? {
+                count += second.passes;
+                let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
+                share = refit::share(link.score, relinked.score);
+                if share > 0.0 {
+                    refit::blend(share, &mut w, &second.w[folds.count]);
+                    refit::blend(share, &mut z, &second.held_out);
+                    link = self.link(&z, &sample, &weights, &folds)?;
+                }
             }
         }
 
         let total = sample.total_weight();
         let plain = path::held_out_loss(&passes, &path.held_out) / total;
-        let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.knots()?)?);
+        let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.v)?);
         let (raw, intercept) = design.original_coefficients(&w);
         Ok(ProperFit {
             model: Model::new(raw, intercept, false, relative.clone())?,
@@ -157,7 +160,7 @@ impl ProperLoss {
             c: path.c,
             refit_share: share,
             path: path.points,
-            ratios: link.ratios,
+            links: link.points,
             held_out_log_loss: [plain, -before / total, -link.score / total],
             held_out_scores: z,
             folds: folds.of_row,
@@ -171,10 +174,9 @@ impl ProperLoss {
         sample: &Sample<'_>,
         weights: &[f64],
         folds: &Assignment,
-    ) -> Result<Link> {
-        let p: Vec<f64> = z.iter().map(|&z| Sigmoid.u(z)).collect();
-        let scored = Scored { p: &p, labels: sample.labels(), weights, folds };
-        link::fit(scored, &self.slope_ratios)
+    ) -> Result<SmoothLink> {
+        let bins = Bins::of_rows(z, sample.labels(), weights, &folds.of_row)?;
+        Smooth { smoothness: self.smoothness.clone(), ..Smooth::default() }.fit(&bins)
     }
 
     /// The weights of the rows times those of their classes.
@@ -202,23 +204,8 @@ impl ProperLoss {
                 expected,
             });
         }
-        check_ratios(&self.slope_ratios)
+        smooth::check_smoothness(&self.smoothness)
     }
-}
-
-/// At least one ratio, from 1 on, increasing.
-fn check_ratios(ratios: &[f64]) -> Result<()> {
-    increasing("slope_ratios", ratios)?;
-    if ratios[0] < 1.0 {
-        let expected = "1 or more";
-        return Err(Error::ElementOutOfDomain {
-            what: "slope_ratios",
-            index: 0,
-            value: ratios[0],
-            expected,
-        });
-    }
-    Ok(())
 }
 
 fn increasing(what: &'static str, values: &[f64]) -> Result<()> {

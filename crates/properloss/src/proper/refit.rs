@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! w1, z1 = a few steps from w on mean loss(u(x.w)) + |w|^2 / (2 C n), for every fold and all rows
+//! (none of it if all slopes of the link are within 6 % of the sigmoid's)
 //! r = 1 / (1 + exp(score(LINK(z)) - score(LINK(z1)) + 3))
 //! w <- (1 - r) w + r w1,  z <- (1 - r) z + r z1,  link <- LINK(z)       if r > .01
 //! ```
@@ -19,6 +20,9 @@ use crate::piecewise::PiecewiseAffine;
 
 /// The doubt a refit has to overcome, in nats.
 const DOUBT: f64 = 3.0;
+/// Under a link with a slope ratio below this the weights come out as they went in (log-losses differ
+/// by 3e-6): not worth two more links.
+const LEAST_RATIO: f64 = 1.06;
 /// A share of the refit below this is not worth another link.
 const LEAST_SHARE: f64 = 0.01;
 /// The likelihood under a learned link is not convex and over-fits: few steps from a good start.
@@ -68,6 +72,11 @@ pub(super) fn refit(
     let lambda: Vec<f64> = passes.totals.iter().map(|n| 1.0 / (path.c * n)).collect();
     let metric = Hessian::at(passes, &curve, &path.w[passes.folds.count]).metric(&lambda);
     Ok(Some(descend(passes, &curve, &lambda, &metric, &path.w, STOP)))
+}
+
+/// Does the link differ enough from the sigmoid for a refit to change anything?
+pub(super) fn worth_it(slope_ratio: f64) -> bool {
+    slope_ratio >= LEAST_RATIO
 }
 
 /// `r` from the scores of the link before and after; 0 if it is too small to matter.
