@@ -343,7 +343,7 @@ class Proper:
     @property
     def path(self) -> dict[str, _Floats]: ...
     @property
-    def ratios(self) -> dict[str, _Floats]: ...
+    def links(self) -> dict[str, _Floats]: ...
     @property
     def held_out_scores(self) -> _Floats: ...
 
@@ -354,6 +354,7 @@ def fit_proper(
     *,
     class_weight: list[float],
     refit: str,
+    smoothness: list[float],
     folds: NDArray[np.uint32] | None,
     count: int,
     seed: int,
@@ -366,7 +367,7 @@ class CalibrationMap:
     @property
     def link(self) -> InverseLink: ...
     @property
-    def ratios(self) -> dict[str, _Floats]: ...
+    def links(self) -> dict[str, _Floats]: ...
 
 def fit_calibrator(
     scores: _Floats,
@@ -374,6 +375,7 @@ def fit_calibrator(
     weights: _Floats | None,
     *,
     kind: str,
+    smoothness: list[float],
     folds: NDArray[np.uint32] | None,
     count: int,
     seed: int,

@@ -101,7 +101,8 @@ def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
     owner, fixed = _METHODS.get(content["method"], (None, {}))
     same = owner is cls
     named = {_RENAMED.get(name, name): value for name, value in options.items()} | fixed
-    estimator = cls(**{k: v for k, v in named.items() if same and k in known and _simple(v)})
+    kept = {k: v for k, v in named.items() if same and k in known and _simple(v)}
+    estimator = cls(**{k: _parameter(v) for k, v in kept.items()})
     estimator._model = content["model"]
     estimator._set_derived()
     estimator.n_features_in_ = estimator.coef_.shape[1]
@@ -147,8 +148,17 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         return None
+    if isinstance(value, list | tuple):
+        value = [_plain(item) for item in value]
     return value if _simple(value) else None
 
 
 def _simple(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_simple(item) for item in value)
     return isinstance(value, str | int | float | bool)
+
+
+def _parameter(value: Any) -> Any:
+    """A value of a file as a parameter: lists are tuples, as the defaults are."""
+    return tuple(value) if isinstance(value, list) else value

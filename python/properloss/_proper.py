@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -36,21 +38,46 @@ from properloss._pooled import RELINK_PRICE, CrossFit, Folded, Part, floor_and_c
 _CV: list[Any] = ["cv_object"]
 _LARGEST = 1.0 - np.finfo(np.float64).epsneg
 _SMALLEST = np.finfo(np.float64).tiny
+#: The strengths of smoothness that are weighed beside the sigmoid itself.
+_SMOOTHNESS = (3.0, 0.3, 0.03, 0.003)
 #: A score beyond which the sigmoid does not change: it stands for infinity.
 _FAR = 745.0
+
+
+class _Table(dict[str, Any]):
+    """``cv_results_``: the names of the time when slope ratios were weighed warn for one release."""
+
+    def __missing__(self, name: str) -> Any:
+        new = {"slope_ratio": "smoothness_slope_ratio"} | {
+            f"slope_ratio_{part}": f"smoothness_{part}" for part in ("log_loss", "score", "weight")
+        }
+        if name not in new:
+            raise KeyError(name)
+        warnings.warn(
+            f'cv_results_["{name}"] is now cv_results_["{new[name]}"]: what is weighed is how smooth'
+            " the link is. The old name goes in the next release.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self[new[name]]
+
+
+def _link_results(links: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    columns = ("slope_ratio", "log_loss", "score", "weight")
+    return {"smoothness": links["smoothness"]} | {f"smoothness_{c}": links[c] for c in columns}
 
 
 class ProperLossClassifier(ProperClassifier):
     """Logistic regression whose strength and link are weighed by cross-validation.
 
     The probability is ``v(sigmoid(w.x + b))``. The weights are averaged over a path of L2
-    penalties, ``v`` is piecewise affine with slopes within ``[1/t, t]``, averaged over ``t`` = 1
-    (the sigmoid itself) to 10, and the weights are fitted once more under the learned link; held-out
-    log-loss says how much of each. Where the logistic link is right this is logistic regression;
+    penalties, ``v`` is a smooth increasing function, averaged over the sigmoid itself (``v(p) = p``)
+    and four strengths of smoothness, and the weights are fitted once more under the learned link;
+    held-out log-loss says how much of each. Where the logistic link is right this is logistic regression;
     where it is not, the link is learned, and with it a proper loss.
 
-    At every score the log-loss is at most that of the sigmoid plus ``log(slope_ratio_)``; no
-    probability is 0 or 1; probabilities rank as the scores do.
+    At every score the log-loss is at most that of the sigmoid plus ``guarantee_``, which is below
+    ``log(10)``; no probability is 0 or 1; probabilities rank as the scores do.
 
     Parameters
     ----------
@@ -60,6 +87,9 @@ class ProperLossClassifier(ProperClassifier):
     refit : {"likelihood", "canonical", "none"}, default="likelihood"
         The loss of the second fit of the weights: log-loss under the learned link, its proper
         canonical loss (convex), or no second fit.
+    smoothness : sequence of float, default=(3, 0.3, 0.03, 0.003)
+        Strengths of smoothness of the links that are weighed beside the sigmoid, decreasing. None at
+        all, ``()``, leaves the sigmoid.
     class_weight : dict or "balanced", default=None
         Factors on the weights of the classes. They change the probabilities.
     random_state : int, RandomState instance or None, default=0
@@ -74,21 +104,24 @@ class ProperLossClassifier(ProperClassifier):
     link_ : RelativeLink
         The learned link; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss or None
-        The proper loss that goes with it.
+        The proper loss that goes with it; None where the link stays away from 0 or 1 (it does as
+        soon as a smooth link has weight).
     threshold_ : float
         The score at which the probability is 1/2.
     C_ : float
         Geometric mean of the strengths under their weights, as in ``LogisticRegression``.
     slope_ratio_ : float
         The largest ratio between the slopes of the link and of the sigmoid.
+    guarantee_ : float
+        ``log(slope_ratio_)``: at every score the log-loss is at most that of the sigmoid plus this.
     path_weights_ : ndarray
         The weight of every strength of ``cv_results_["C"]``; the first is the model without
         features.
     refit_share_ : float
         Share of the second fit in the weights.
     cv_results_ : dict of ndarray and float
-        The whole table: ``C``, ``C_log_loss``, ``C_score``, ``C_weight``; ``slope_ratio``,
-        ``slope_ratio_log_loss``, ...; held-out ``log_loss_path`` (logistic regression),
+        The whole table: ``C``, ``C_log_loss``, ``C_score``, ``C_weight``; ``smoothness`` (infinite:
+        the sigmoid), ``smoothness_slope_ratio``, ``smoothness_log_loss``, ...; held-out ``log_loss_path`` (logistic regression),
         ``log_loss_link`` and ``log_loss`` (the result).
     n_iter_ : int
         Passes over the rows.
@@ -110,6 +143,7 @@ class ProperLossClassifier(ProperClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cv": _CV,
         "refit": [StrOptions({"likelihood", "canonical", "none"})],
+        "smoothness": ["array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
     }
@@ -119,11 +153,13 @@ class ProperLossClassifier(ProperClassifier):
         *,
         cv: Any = 5,
         refit: Literal["likelihood", "canonical", "none"] = "likelihood",
+        smoothness: Sequence[float] = _SMOOTHNESS,
         class_weight: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.cv = cv
         self.refit = refit
+        self.smoothness = smoothness
         self.class_weight = class_weight
         self.random_state = random_state
 
@@ -168,24 +204,25 @@ class ProperLossClassifier(ProperClassifier):
                 weights,
                 class_weight=_class_weight(self.class_weight, classes, labels, weights),
                 refit=self.refit,
+                smoothness=[float(value) for value in self.smoothness],
                 **folds,
             )
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
         self.classes_ = classes
         self._model = fit.model
-        numbers, path, ratios = fit.numbers, fit.path, fit.ratios
+        numbers, path = fit.numbers, fit.path
         self.C_ = numbers["C"]
         self.slope_ratio_ = numbers["slope_ratio"]
+        self.guarantee_ = float(np.log(self.slope_ratio_))
         self.refit_share_ = numbers["refit_share"]
         self.path_weights_ = path["weight"]
-        self.cv_results_ = {
-            "C": path["C"],
+        self.cv_results_ = _Table(
+            C=path["C"],
             **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
-            "slope_ratio": ratios["slope_ratio"],
-            **{f"slope_ratio_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+            **_link_results(fit.links),
             **{name: numbers[name] for name in ("log_loss_path", "log_loss_link", "log_loss")},
-        }
+        )
         held_out = np.full(np.size(all_labels), np.nan)
         held_out[kept] = fit.held_out_scores
         self.cv_results_["held_out_scores"] = held_out
@@ -224,8 +261,8 @@ class ProperLossClassifier(ProperClassifier):
 class ProperCalibrator(RegressorMixin, BaseEstimator):
     """From scores to probabilities: ``v(sigmoid(a z + b))``, strictly increasing.
 
-    The sigmoid is Platt's, or the scores as they are, as held-out log-loss has it; ``v`` is
-    piecewise affine with slopes within ``[1/t, t]``, averaged over ``t``. Unlike isotonic
+    The sigmoid is Platt's, or the scores as they are, as held-out log-loss has it; ``v`` is a smooth
+    increasing function, averaged over the identity and four strengths of smoothness. Unlike isotonic
     regression this makes no ties and no 0 or 1, so it never changes the AUC.
 
     Parameters
@@ -233,8 +270,10 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
     kind : {"auto", "scores", "probabilities"}, default="auto"
         What goes in: margins or logits, or probabilities. ``"auto"`` takes values that all lie in
         [0, 1] for probabilities.
+    smoothness : sequence of float, default=(3, 0.3, 0.03, 0.003)
+        Strengths of smoothness that are weighed beside the identity, decreasing.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds for the choice of the slopes.
+        Folds for the choice of the smoothness.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds.
 
@@ -246,9 +285,13 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
         From ``a z + b`` to a probability.
     slope_ratio_ : float
         The largest ratio between the slopes of the link and of the sigmoid.
+    guarantee_ : float
+        ``log(slope_ratio_)``: at every score the log-loss is at most that of ``sigmoid(a z + b)``
+        plus this.
     cv_results_ : dict of ndarray and float
-        ``slope_ratio``, ``slope_ratio_log_loss``, ``slope_ratio_score``, ``slope_ratio_weight``,
-        ``log_loss_sigmoid``, ``log_loss``.
+        ``smoothness`` (infinite: the identity), ``smoothness_slope_ratio``,
+        ``smoothness_log_loss``, ``smoothness_score``, ``smoothness_weight``, ``log_loss_sigmoid``,
+        ``log_loss``.
 
     Examples
     --------
@@ -263,6 +306,7 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kind": [StrOptions({"auto", "scores", "probabilities"})],
+        "smoothness": ["array-like"],
         "cv": _CV,
         "random_state": ["random_state"],
     }
@@ -271,10 +315,12 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
         self,
         *,
         kind: Literal["auto", "scores", "probabilities"] = "auto",
+        smoothness: Sequence[float] = _SMOOTHNESS,
         cv: Any = 5,
         random_state: Any = 0,
     ) -> None:
         self.kind = kind
+        self.smoothness = smoothness
         self.cv = cv
         self.random_state = random_state
 
@@ -304,19 +350,24 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, z, dtype=np.float64)
         fit = _core.fit_calibrator(
-            z, labels, weights, kind=self.kind, **_folds(self.cv, labels, None, self.random_state)
+            z,
+            labels,
+            weights,
+            kind=self.kind,
+            smoothness=[float(value) for value in self.smoothness],
+            **_folds(self.cv, labels, None, self.random_state),
         )
-        numbers, ratios = fit.numbers, fit.ratios
+        numbers = fit.numbers
         self.slope_ = numbers["slope"]
         self.intercept_ = numbers["intercept"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
         self.link_ = fit.link
         self.slope_ratio_ = numbers["slope_ratio"]
-        self.cv_results_ = {
-            "slope_ratio": ratios["slope_ratio"],
-            **{f"slope_ratio_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+        self.guarantee_ = float(np.log(self.slope_ratio_))
+        self.cv_results_ = _Table(
+            **_link_results(fit.links),
             **{name: numbers[name] for name in ("log_loss_sigmoid", "log_loss")},
-        }
+        )
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:

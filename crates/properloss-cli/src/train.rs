@@ -195,10 +195,12 @@ fn proper(args: &TrainArgs) -> Trainer {
     let count = args.cv.unwrap_or(5);
     trainer.folds = Folds::Stratified { count, seed: args.seed };
     set(&mut trainer.refit, args.refit.map(|r| r.core()));
+    set(&mut trainer.smoothness, args.smoothness.clone().map(|s| s.0));
     let options = [
         ("cv", json!(count)),
         ("seed", json!(args.seed)),
         ("refit", json!(trainer.refit.name())),
+        ("smoothness", json!(trainer.smoothness)),
         ("scaling", json!(scaling_name(Scaling::Standardise))),
     ];
     Trainer {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
 use properloss::proper::{
-    Calibration, Calibrator, Folds, ProperFit, ProperLoss, RatioPoint, Refit, ScoreKind,
+    Calibration, Calibrator, Folds, LinkPoint, ProperFit, ProperLoss, Refit, ScoreKind,
 };
 use properloss::sample::Sample;
 use pyo3::exceptions::PyValueError;
@@ -66,10 +66,10 @@ impl Proper {
         Ok(table)
     }
 
-    /// Slope ratios, their cross-fitted log-losses, scores and weights.
+    /// Strengths of smoothness, their slope ratios, cross-fitted log-losses, scores and weights.
     #[getter]
-    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        ratio_table(py, &self.inner.ratios)
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        link_table(py, &self.inner.links)
     }
 
     /// The score of every training row under the models that did not see it.
@@ -79,9 +79,10 @@ impl Proper {
     }
 }
 
-fn ratio_table<'py>(py: Python<'py>, points: &[RatioPoint]) -> PyResult<Bound<'py, PyDict>> {
+fn link_table<'py>(py: Python<'py>, points: &[LinkPoint]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
-    let column = |f: fn(&RatioPoint) -> f64| PyArray1::from_vec(py, points.iter().map(f).collect());
+    let column = |f: fn(&LinkPoint) -> f64| PyArray1::from_vec(py, points.iter().map(f).collect());
+    table.set_item("smoothness", column(|point| point.smoothness))?;
     table.set_item("slope_ratio", column(|point| point.slope_ratio))?;
     table.set_item("log_loss", column(|point| point.log_loss))?;
     table.set_item("score", column(|point| point.score))?;
@@ -99,7 +100,7 @@ fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -
 
 /// The default estimator.
 #[pyfunction]
-#[pyo3(signature = (rows, labels, weights, *, class_weight, refit, folds, count, seed))]
+#[pyo3(signature = (rows, labels, weights, *, class_weight, refit, smoothness, folds, count, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_proper(
     py: Python<'_>,
@@ -108,6 +109,7 @@ pub fn fit_proper(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     class_weight: [f64; 2],
     refit: &str,
+    smoothness: Vec<f64>,
     folds: Option<PyReadonlyArray1<'_, u32>>,
     count: usize,
     seed: u64,
@@ -120,6 +122,7 @@ pub fn fit_proper(
             ))
         })?,
         class_weight,
+        smoothness,
         ..ProperLoss::default()
     };
     let matrix = rows.matrix()?;
@@ -160,16 +163,16 @@ impl CalibrationMap {
         crate::link::into_python(py, link)
     }
 
-    /// Slope ratios, their cross-fitted log-losses, scores and weights.
+    /// Strengths of smoothness, their slope ratios, cross-fitted log-losses, scores and weights.
     #[getter]
-    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        ratio_table(py, &self.inner.ratios)
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        link_table(py, &self.inner.links)
     }
 }
 
 /// The calibrator.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, kind, folds, count, seed))]
+#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, count, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_calibrator(
     py: Python<'_>,
@@ -177,6 +180,7 @@ pub fn fit_calibrator(
     labels: PyReadonlyArray1<'_, u8>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
     kind: &str,
+    smoothness: Vec<f64>,
     folds: Option<PyReadonlyArray1<'_, u32>>,
     count: usize,
     seed: u64,
@@ -188,6 +192,7 @@ pub fn fit_calibrator(
                 "kind is {kind:?}; it must be auto, scores or probabilities"
             ))
         })?,
+        smoothness,
         ..Calibrator::default()
     };
     let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
 pub use get::{DataCommand, GetArgs, ImageSet};
-pub use train::{ClassWeight, Method, ScheduleArg, TrainArgs, parse_link};
+pub use train::{ClassWeight, Method, ScheduleArg, Smoothness, TrainArgs, parse_link};
 
 /// Learn a binary classifier together with its proper loss.
 #[derive(Debug, Parser)]
@@ -232,6 +232,10 @@ pub struct CalibrateArgs {
     /// Number of folds.
     #[arg(long, value_name = "K", default_value_t = 5)]
     pub cv: usize,
+    /// Strengths of smoothness of the links that are weighed beside the sigmoid, decreasing, or none
+    /// [default: 3,0.3,0.03,0.003].
+    #[arg(long, value_name = "L,...", value_parser = train::parse_smoothness)]
+    pub smoothness: Option<Smoothness>,
     /// Chooses the rows of the folds.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,

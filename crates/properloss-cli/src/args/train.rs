@@ -68,7 +68,7 @@ impl Method {
     /// The options that it takes.
     pub fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Proper => &["--cv", "--refit", "--class-weight"],
+            Self::Proper => &["--cv", "--refit", "--class-weight", "--smoothness"],
             Self::Labels | Self::Refit | Self::Bregmantron | Self::Approx => &[
                 "--max-iter",
                 "--tol",
@@ -178,6 +178,10 @@ pub struct TrainArgs {
     /// proper: factors on the weights of the negative and the positive class, or balanced.
     #[arg(long, value_name = "A,B", value_parser = parse_class_weight)]
     pub class_weight: Option<ClassWeight>,
+    /// proper: strengths of smoothness of the links that are weighed beside the sigmoid, decreasing,
+    /// or none [default: 3,0.3,0.03,0.003].
+    #[arg(long, value_name = "L,...", value_parser = parse_smoothness)]
+    pub smoothness: Option<Smoothness>,
     /// The seed of the folds of proper; set by the command.
     #[arg(skip)]
     pub seed: u64,
@@ -308,6 +312,7 @@ impl TrainArgs {
             ("--cv", self.cv.is_some()),
             ("--refit", self.refit.is_some()),
             ("--class-weight", self.class_weight.is_some()),
+            ("--smoothness", self.smoothness.is_some()),
             ("--schedule", self.schedule.is_some()),
             ("--candidate", self.candidate.is_some()),
             ("--theta", self.theta.is_some()),
@@ -347,6 +352,19 @@ fn parse_class_weight(text: &str) -> std::result::Result<ClassWeight, String> {
         _ if text == "balanced" => Ok(ClassWeight::Balanced),
         _ => Err("it must be balanced, or two numbers such as 1,5".into()),
     }
+}
+
+/// Strengths of smoothness; `none` is an empty list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Smoothness(pub Vec<f64>);
+
+/// A list such as `3,0.3`, or `none`.
+pub fn parse_smoothness(text: &str) -> std::result::Result<Smoothness, String> {
+    if text == "none" {
+        return Ok(Smoothness(Vec::new()));
+    }
+    let numbers: Option<Vec<f64>> = text.split(',').map(|n| n.trim().parse().ok()).collect();
+    numbers.map(Smoothness).ok_or_else(|| "it must be none, or numbers such as 3,0.3".into())
 }
 
 fn parse_step(text: &str) -> std::result::Result<Step, String> {

@@ -10,6 +10,7 @@ use properloss_data::read::{for_each_row, open_table};
 use properloss_data::{Dataset, Format, ReadOptions, Source, UnknownCategory, read};
 use serde_json::{Value, json};
 
+use super::fit::guarantee_words;
 use crate::args::{CalibrateArgs, KindArg, source};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Stream, Talk, check_distinct};
@@ -52,11 +53,14 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             KindArg::Scores => ScoreKind::Scores,
             KindArg::Probabilities => ScoreKind::Probabilities,
         },
-        ..Calibrator::default()
+        smoothness: match &args.smoothness {
+            Some(given) => given.0.clone(),
+            None => Calibrator::default().smoothness,
+        },
     };
     let calibration = calibrator.fit(&scores, &dataset.labels, dataset.weights.as_deref())?;
     if let Some(file) = model {
-        let text = model_file(&calibration, &dataset, args)?.to_json();
+        let text = model_file(&calibration, &calibrator, &dataset, args)?.to_json();
         file.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
     }
     if let Some(path) = &args.apply {
@@ -84,9 +88,10 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     let kind = if calibration.margin.is_some() { "probabilities" } else { "scores" };
     talk.say(format!(
         "calibrated {} {kind}: held-out log-loss {result:.4} (sigmoid alone {sigmoid:.4}), \
-         slope ratio {}",
+         slope ratio {}\n{}",
         dataset.rows(),
         short(calibration.slope_ratio),
+        guarantee_words(calibration.slope_ratio),
     ));
     Ok(())
 }
@@ -139,6 +144,7 @@ fn only_scores(args: &CalibrateArgs, data: &Source) -> Result<ReadOptions> {
 /// `v(sigma(a z + b))` is a model of one feature; the transform of probabilities is not.
 fn model_file(
     calibration: &Calibration,
+    calibrator: &Calibrator,
     dataset: &Dataset,
     args: &CalibrateArgs,
 ) -> Result<ModelFile> {
@@ -154,8 +160,12 @@ fn model_file(
     }
     let link: Arc<dyn InverseLink> = calibration.link.clone();
     let model = Model::new(vec![calibration.slope], calibration.intercept, false, link)?;
-    let options: [(&str, Value); 3] =
-        [("kind", json!("scores")), ("cv", json!(args.cv)), ("seed", json!(args.seed))];
+    let options: [(&str, Value); 4] = [
+        ("kind", json!("scores")),
+        ("cv", json!(args.cv)),
+        ("seed", json!(args.seed)),
+        ("smoothness", json!(calibrator.smoothness)),
+    ];
     let fitted = Fitted {
         method: "calibrate".into(),
         options: options.map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),

@@ -210,10 +210,20 @@ fn proper_words(proper: &ProperFit) -> String {
     let [plain, linked, result] = proper.held_out_log_loss;
     format!(
         "held-out log-loss: logistic regression {plain:.4}, with the learned link {linked:.4}, \
-         result {result:.4}\nC {}, slope ratio {}, share of the second fit {}",
+         result {result:.4}\nC {}, slope ratio {}, share of the second fit {}\n{}",
         short(proper.c),
         short(proper.slope_ratio),
         short(proper.refit_share),
+        guarantee_words(proper.slope_ratio),
+    )
+}
+
+/// What the slopes of the link promise, for every score.
+pub(super) fn guarantee_words(slope_ratio: f64) -> String {
+    format!(
+        "guarantee: at every score the log-loss is at most that of the sigmoid + {} (log {})",
+        short(slope_ratio.ln()),
+        short(slope_ratio),
     )
 }
 
@@ -223,20 +233,27 @@ fn proper_json(proper: &ProperFit) -> serde_json::Value {
         .iter()
         .map(|point| json!({"c": point.c, "log_loss": point.log_loss, "weight": point.weight}))
         .collect();
-    let ratios: Vec<_> = proper
-        .ratios
+    // The sigmoid itself has no smoothness: null.
+    let links: Vec<_> = proper
+        .links
         .iter()
         .map(|point| {
-            json!({"slope_ratio": point.slope_ratio, "log_loss": point.log_loss, "weight": point.weight})
+            json!({
+                "smoothness": point.smoothness.is_finite().then_some(point.smoothness),
+                "slope_ratio": point.slope_ratio,
+                "log_loss": point.log_loss,
+                "weight": point.weight,
+            })
         })
         .collect();
     json!({
         "c": proper.c,
         "slope_ratio": proper.slope_ratio,
+        "guarantee": proper.slope_ratio.ln(),
         "refit_share": proper.refit_share,
         "held_out_log_loss": proper.held_out_log_loss,
         "path": path,
-        "slope_ratios": ratios,
+        "links": links,
     })
 }
 
