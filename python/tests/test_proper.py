@@ -71,7 +71,14 @@ def test_attributes_and_the_whole_table(noisy):
     assert table["C"][0] == 0.0
     np.testing.assert_allclose(table["C"][1:], 10 ** np.arange(-2, 3.1, 0.5)[: len(table["C"]) - 1] / 6)
     np.testing.assert_allclose(clf.path_weights_.sum(), 1)
-    np.testing.assert_allclose(table["slope_ratio"], [1, 1.5, 2.5, 5, 10])
+    np.testing.assert_array_equal(table["smoothness"], [np.inf, 3, 0.3, 0.03, 0.003])
+    assert table["smoothness_slope_ratio"][0] == 1
+    np.testing.assert_allclose(table["smoothness_weight"].sum(), 1)
+    assert 0 < clf.guarantee_ == np.log(clf.slope_ratio_) < np.log(10)
+    with pytest.warns(FutureWarning, match="smoothness_weight"):
+        np.testing.assert_array_equal(table["slope_ratio_weight"], table["smoothness_weight"])
+    with pytest.raises(KeyError):
+        table["slope"]
     assert table["log_loss"] < table["log_loss_path"]
     assert clf.C_ > 0 and clf.slope_ratio_ > 1 and 0 <= clf.refit_share_ <= 1
     z = clf.linear_score(X)
@@ -109,6 +116,26 @@ def test_save_and_load(tmp_path, noisy):
     again = pl.load(tmp_path / "model.json")
     assert type(again) is pl.ProperLossClassifier and again.refit == "none"
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+def test_smoothness_is_a_parameter_that_files_keep(tmp_path, noisy):
+    X, y, *_ = noisy
+    sigmoid = pl.ProperLossClassifier(smoothness=()).fit(X, y)
+    assert sigmoid.slope_ratio_ == 1 and sigmoid.guarantee_ == 0
+    # The sigmoid itself has a proper loss of its own; a link that ends inside (0, 1) has none.
+    np.testing.assert_allclose(sigmoid.loss_.loss(1, 0.0), np.log(2))
+    clf = pl.ProperLossClassifier(smoothness=[1.0, 0.01]).fit(X, y)
+    np.testing.assert_array_equal(clf.cv_results_["smoothness"], [np.inf, 1.0, 0.01])
+    assert clf.link_(-np.inf) > 0 and clf.link_(np.inf) < 1 and clf.loss_ is None
+    clf.save(tmp_path / "model.json")
+    again = pl.load(tmp_path / "model.json")
+    assert again.smoothness == (1.0, 0.01)
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    with pytest.raises(ValueError, match=r"smoothness\[1\] is 2"):
+        pl.ProperLossClassifier(smoothness=(1.0, 2.0)).fit(X, y)
+    z = clf.linear_score(X)
+    table = pl.ProperCalibrator(smoothness=(0.1,)).fit(z, y).cv_results_
+    np.testing.assert_array_equal(table["smoothness"], [np.inf, 0.1])
 
 
 def test_folds(noisy):

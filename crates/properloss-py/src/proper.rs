@@ -193,7 +193,6 @@ pub fn fit_calibrator(
             ))
         })?,
         smoothness,
-        ..Calibrator::default()
     };
     let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;

@@ -1,17 +1,16 @@
 //! Calibration of any scores: `p = v(sigma(a z + b))`, `a > 0`, so the ranking is strictly kept.
 //!
 //! ```text
-//! (a, b)  Platt's sigmoid and the scores as they are (a = 1, b = 0), averaged by held-out likelihood
-//! LINK    v on the held-out a z + b, as for the classifier
+//! (a, b)  the scores as they are, a temperature and Platt's sigmoid, averaged (lines.rs)
+//! LINK    v on the held-out a z + b, as for the classifier                  (smooth/)
 //! ```
 
 use std::sync::Arc;
 
-use super::curve::logistic;
-use super::folds::{Assignment, Folds};
-use super::path::softmax;
+use super::folds::Folds;
+use super::inside;
+use super::lines;
 use super::smooth::{self, Bins, LinkPoint, Smooth};
-use super::{inside, refit::blend};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
 
@@ -114,11 +113,10 @@ impl Calibrator {
             folds => folds?,
         };
 
-        let data = Data { z: &z, labels, weights, folds: &folds };
-        let (lines, plain) = data.sigmoid();
+        let lines = lines::fit(&z, labels, weights, &folds)?;
         let held_out: Vec<f64> = (0..z.len())
             .map(|i| {
-                let [a, b] = lines[folds.of_row[i] as usize];
+                let [a, b] = lines.of_fold[folds.of_row[i] as usize];
                 a * z[i] + b
             })
             .collect();
@@ -127,7 +125,7 @@ impl Calibrator {
         let link = smooth.fit(&bins)?;
         let relative = RelativeLink::new(Arc::new(Sigmoid), link.v)?;
         let total: f64 = weights.iter().sum();
-        let [slope, intercept] = lines[folds.count];
+        let [slope, intercept] = lines.of_fold[folds.count];
         Ok(Calibration {
             margin,
             slope,
@@ -135,7 +133,7 @@ impl Calibrator {
             slope_ratio: relative.slope_ratio(),
             link: Arc::new(relative),
             links: link.points,
-            held_out_log_loss: [plain / total, -link.score / total],
+            held_out_log_loss: [lines.log_loss / total, -link.score / total],
         })
     }
 
@@ -224,10 +222,7 @@ fn platt_alone(
     weights: &[f64],
     margin: Option<f64>,
 ) -> Result<Calibration> {
-    let folds = Assignment { of_row: vec![0; z.len()], count: 1 };
-    let data = Data { z, labels, weights, folds: &folds };
-    let line = data.platt(usize::MAX);
-    let log_loss = data.held_out_loss(&[line]) / weights.iter().sum::<f64>();
+    let (line, log_loss) = lines::platt_alone(z, labels, weights)?;
     Ok(Calibration {
         margin,
         slope: line[0],
@@ -243,108 +238,4 @@ fn platt_alone(
         }],
         held_out_log_loss: [log_loss; 2],
     })
-}
-
-struct Data<'a> {
-    z: &'a [f64],
-    labels: &'a [u8],
-    weights: &'a [f64],
-    folds: &'a Assignment,
-}
-
-impl Data<'_> {
-    /// `(a, b)` without each fold and on all rows, and the held-out log-loss: Platt's sigmoid and
-    /// the identity, averaged by held-out likelihood; the sigmoid pays for its two parameters.
-    fn sigmoid(&self) -> (Vec<[f64; 2]>, f64) {
-        let count = self.folds.count;
-        let mut lines: Vec<[f64; 2]> = (0..=count).map(|k| self.platt(k)).collect();
-        let platt = -self.held_out_loss(&lines) - 1.0;
-        let identity = -self.held_out_loss(&vec![[1.0, 0.0]; count + 1]);
-        let weight = softmax(&[identity, platt])[0];
-        lines.iter_mut().for_each(|line| blend(weight, line, &[1.0, 0.0]));
-        let loss = self.held_out_loss(&lines);
-        (lines, loss)
-    }
-
-    fn rows(&self, k: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..self.z.len())
-            .filter(move |&i| self.weights[i] > 0.0 && self.folds.of_row[i] as usize != k)
-    }
-
-    /// Platt's sigmoid on the rows outside fold `k`: Newton's method in two variables on log-loss
-    /// with his targets `(n_1 + 1) / (n_1 + 2)` and `1 / (n_0 + 2)`, which keep `a` finite on
-    /// separable scores. Scores are standardised first.
-    fn platt(&self, k: usize) -> [f64; 2] {
-        let mut sums = [0.0f64; 3];
-        let mut classes = [0.0f64; 2];
-        for i in self.rows(k) {
-            sums[0] += self.weights[i];
-            sums[1] += self.weights[i] * self.z[i];
-            classes[usize::from(self.labels[i])] += self.weights[i];
-        }
-        let mean = sums[1] / sums[0];
-        for i in self.rows(k) {
-            sums[2] += self.weights[i] * (self.z[i] - mean).powi(2);
-        }
-        let deviation = (sums[2] / sums[0]).sqrt();
-        let scale = if deviation > 0.0 { 1.0 / deviation } else { 1.0 };
-        let targets = [1.0 / (classes[0] + 2.0), (classes[1] + 1.0) / (classes[1] + 2.0)];
-        let [a, b] = self.newton(k, mean, scale, targets, (classes[1] / classes[0]).ln());
-        // Scores that rank the wrong way round are not turned, only flattened.
-        let a = a.max(1e-3) * scale;
-        [a, b - a * mean]
-    }
-
-    fn newton(&self, k: usize, mean: f64, scale: f64, targets: [f64; 2], start: f64) -> [f64; 2] {
-        let objective = |line: [f64; 2]| -> f64 {
-            let at = |i: usize| line[0] * (self.z[i] - mean) * scale + line[1];
-            let target = |i: usize| targets[usize::from(self.labels[i])];
-            self.rows(k).map(|i| self.weights[i] * logistic(at(i), target(i)).loss).sum()
-        };
-        let mut line = [0.0, start];
-        let mut value = objective(line);
-        for _ in 0..100 {
-            let (mut g, mut h) = ([0.0f64; 2], [1e-12f64, 0.0, 1e-12]);
-            for i in self.rows(k) {
-                let x = (self.z[i] - mean) * scale;
-                let z = line[0] * x + line[1];
-                let r = self.weights[i] * logistic(z, targets[usize::from(self.labels[i])]).slope;
-                let p = Sigmoid.u(z);
-                let c = self.weights[i] * p * (1.0 - p);
-                g = [g[0] + r * x, g[1] + r];
-                h = [h[0] + c * x * x, h[1] + c * x, h[2] + c];
-            }
-            let determinant = (h[0] * h[2] - h[1] * h[1]).max(1e-24);
-            let step = [
-                (h[2] * g[0] - h[1] * g[1]) / determinant,
-                (h[0] * g[1] - h[1] * g[0]) / determinant,
-            ];
-            let decrement = 0.5 * (g[0] * step[0] + g[1] * step[1]);
-            let mut length = 1.0;
-            let next = loop {
-                let next = [line[0] - length * step[0], line[1] - length * step[1]];
-                let trial = objective(next);
-                if trial <= value || length < 1e-10 {
-                    value = trial;
-                    break next;
-                }
-                length *= 0.5;
-            };
-            line = next;
-            if decrement < 1e-6 {
-                break;
-            }
-        }
-        line
-    }
-
-    /// Summed log-loss of every row under the line that did not see it.
-    fn held_out_loss(&self, lines: &[[f64; 2]]) -> f64 {
-        self.rows(usize::MAX)
-            .map(|i| {
-                let [a, b] = lines[self.folds.of_row[i] as usize];
-                self.weights[i] * logistic(a * self.z[i] + b, f64::from(self.labels[i])).loss
-            })
-            .sum()
-    }
 }

@@ -19,6 +19,7 @@ mod calibrator;
 mod curve;
 mod descent;
 mod folds;
+mod lines;
 mod metric;
 mod passes;
 mod path;
@@ -135,16 +136,14 @@ impl ProperLoss {
         let mut link = self.link(&z, &sample, &weights, &folds)?;
         let before = link.score;
         let (mut share, mut count) = (0.0, path.passes);
-        if refit::worth_it(link.slope_ratio()) {
-            if let Some(second) = refit::refit(&passes, &path, link.v.clone(), self.refit)? {
-                count += second.passes;
-                let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
-                share = refit::share(link.score, relinked.score);
-                if share > 0.0 {
-                    refit::blend(share, &mut w, &second.w[folds.count]);
-                    refit::blend(share, &mut z, &second.held_out);
-                    link = self.link(&z, &sample, &weights, &folds)?;
-                }
+        if let Some(second) = refit::refit(&passes, &path, link.v.clone(), self.refit)? {
+            count += second.passes;
+            let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
+            share = refit::share(link.score, relinked.score);
+            if share > 0.0 {
+                refit::blend(share, &mut w, &second.w[folds.count]);
+                refit::blend(share, &mut z, &second.held_out);
+                link = self.link(&z, &sample, &weights, &folds)?;
             }
         }
 

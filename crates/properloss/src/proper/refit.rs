@@ -56,7 +56,8 @@ impl Refit {
     }
 }
 
-/// The weights under the link `v o sigma`, from the averaged path on. `None` if there is no refit.
+/// The weights under the link `v o sigma`, from the averaged path on. `None` if there is no refit,
+/// or if the link is so near the sigmoid that it would change nothing.
 pub(super) fn refit(
     passes: &Passes<'_>,
     path: &Path,
@@ -64,6 +65,9 @@ pub(super) fn refit(
     kind: Refit,
 ) -> Result<Option<Reached>> {
     let link = RelativeLink::new(Arc::new(Sigmoid), v)?;
+    if link.slope_ratio() < LEAST_RATIO {
+        return Ok(None);
+    }
     let curve = match kind {
         Refit::None => return Ok(None),
         Refit::Likelihood => Curve::Likelihood(&link),
@@ -72,11 +76,6 @@ pub(super) fn refit(
     let lambda: Vec<f64> = passes.totals.iter().map(|n| 1.0 / (path.c * n)).collect();
     let metric = Hessian::at(passes, &curve, &path.w[passes.folds.count]).metric(&lambda);
     Ok(Some(descend(passes, &curve, &lambda, &metric, &path.w, STOP)))
-}
-
-/// Does the link differ enough from the sigmoid for a refit to change anything?
-pub(super) fn worth_it(slope_ratio: f64) -> bool {
-    slope_ratio >= LEAST_RATIO
 }
 
 /// `r` from the scores of the link before and after; 0 if it is too small to matter.

@@ -123,6 +123,13 @@ impl Bins {
         self.counts.extend(theirs);
     }
 
+    /// Mean score, label, weight and fold of the rows of every cell, by increasing cell.
+    pub fn counts(&self) -> impl Iterator<Item = (f64, u8, f64, usize)> {
+        let of =
+            |count: &Count| (count.mean(), u8::from(count.positive()), count.weight, count.fold());
+        self.counts.iter().map(of)
+    }
+
     /// One more than the largest fold.
     pub fn folds(&self) -> usize {
         self.counts.iter().map(|count| count.fold() + 1).max().unwrap_or(0)
@@ -213,11 +220,8 @@ impl Rows<'_> {
 
     /// By sorting.
     fn sort(&self, from: usize) -> Bins {
-        let mut order: Vec<(u64, usize)> = self
-            .part(from)
-            .filter(|&i| self.weights[i] > 0.0)
-            .map(|i| (self.key(i), i))
-            .collect();
+        let mut order: Vec<(u64, usize)> =
+            self.part(from).filter(|&i| self.weights[i] > 0.0).map(|i| (self.key(i), i)).collect();
         order.sort_unstable();
         let mut counts: Vec<Count> = Vec::new();
         for (key, i) in order {
@@ -289,7 +293,10 @@ mod tests {
     #[test]
     fn what_cannot_be_counted_is_named() {
         let of = |z: f64, y: u8, w: f64| Bins::of_rows(&[0.0, z], &[0, y], &[1.0, w], &[0, 0]);
-        assert!(matches!(of(f64::NAN, 1, 1.0), Err(Error::NotFinite { what: "scores", index: 1, .. })));
+        assert!(matches!(
+            of(f64::NAN, 1, 1.0),
+            Err(Error::NotFinite { what: "scores", index: 1, .. })
+        ));
         assert!(of(f64::NAN, 1, 0.0).is_ok());
         assert!(matches!(of(0.0, 2, 1.0), Err(Error::ElementOutOfDomain { what: "labels", .. })));
         assert!(matches!(of(0.0, 1, -1.0), Err(Error::ElementOutOfDomain { what: "weights", .. })));

@@ -121,7 +121,7 @@ fn slope_ratio(v: &PiecewiseAffine) -> f64 {
 pub(super) fn check_smoothness(values: &[f64]) -> Result<()> {
     for (index, &value) in values.iter().enumerate() {
         let decreasing = index == 0 || value < values[index - 1];
-        if !(value >= 1e-9 && value <= 1e9 && decreasing) {
+        if !((1e-9..=1e9).contains(&value) && decreasing) {
             let what = "smoothness";
             let expected = "from 1e-9 to 1e9, and less than the strength before it";
             return Err(Error::ElementOutOfDomain { what, index, value, expected });
@@ -137,10 +137,8 @@ impl Smooth {
         let layout = Layout::new(bins)?;
         let folds = layout.outside.len() - 1;
         let whole = self.models(&layout, folds, None);
-        let crossed: Vec<Vec<Model>> = (0..folds)
-            .into_par_iter()
-            .map(|k| self.models(&layout, k, Some(&whole)))
-            .collect();
+        let crossed: Vec<Vec<Model>> =
+            (0..folds).into_par_iter().map(|k| self.models(&layout, k, Some(&whole))).collect();
 
         let held_out = HeldOut::new(bins, &layout.pieces, &crossed, 1 + self.smoothness.len());
         let losses = held_out.losses();
@@ -173,11 +171,12 @@ impl Smooth {
     /// before, or from the one of all rows.
     fn models(&self, layout: &Layout, k: usize, near: Option<&[Model]>) -> Vec<Model> {
         let mut work = Workspace::default();
-        let mut v: Vec<f64> = layout.pieces.knots.iter().map(|k| 0.002 + 0.996 * k).collect();
+        let mut v = layout.pieces.start();
         let mut models = Vec::with_capacity(self.smoothness.len());
         for (j, &smoothness) in self.smoothness.iter().enumerate() {
             let Layout { pieces, places, outside } = layout;
-            let objective = Objective { pieces, places, weights: &outside[k], smoothness };
+            let objective =
+                Objective { pieces, places, weights: &outside[k], scale: 1.0, smoothness };
             if let Some(near) = near {
                 v.clone_from(&near[j].v);
             }
@@ -210,9 +209,10 @@ fn average(
     if weights[0] == 1.0 {
         return identity();
     }
+    // From the identity on, so that rounding leaves no end outside [0, 1].
     let at = |n: usize| {
-        let smooth = models.iter().zip(weights).skip(1).map(|(model, a)| a * model.0.y()[n]);
-        weights[0] * knots[n] + smooth.sum::<f64>()
+        let moves = models.iter().zip(weights).skip(1).map(|(m, a)| a * (m.0.y()[n] - knots[n]));
+        knots[n] + moves.sum::<f64>()
     };
     PiecewiseAffine::new(knots.to_vec(), (0..knots.len()).map(at).collect())
 }

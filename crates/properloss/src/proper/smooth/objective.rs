@@ -22,6 +22,8 @@ pub(super) struct Objective<'a> {
     pub places: &'a [Place],
     /// `[n0_b, n1_b]`.
     pub weights: &'a [[f64; 2]],
+    /// A factor on them: 1, but for detours to a minimum that is hard to reach.
+    pub scale: f64,
     /// `lambda`.
     pub smoothness: f64,
 }
@@ -104,6 +106,7 @@ impl Objective<'_> {
         let (g, h) = (&mut out.gradient, &mut out.hessian);
         let mut value = 0.0;
         for (place, &[negative, positive]) in self.places.iter().zip(self.weights) {
+            let (negative, positive) = (self.scale * negative, self.scale * positive);
             let (j, u) = (place.piece, place.share);
             let rest = 1.0 - u;
             let x = v[j] * rest + v[j + 1] * u;

@@ -51,6 +51,11 @@ impl Pieces {
         }
     }
 
+    /// Nearly the identity, and strictly inside all bounds.
+    pub fn start(&self) -> Vec<f64> {
+        self.knots.iter().map(|k| 0.002 + 0.996 * k).collect()
+    }
+
     /// The piece that holds `p`, looked for from `piece` on: quick where it is near.
     pub fn piece_near(&self, mut piece: usize, p: f64) -> usize {
         while p < self.knots[piece] {
