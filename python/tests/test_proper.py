@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -130,6 +131,13 @@ def test_smoothness_is_a_parameter_that_files_keep(tmp_path, noisy):
     clf.save(tmp_path / "model.json")
     again = pl.load(tmp_path / "model.json")
     assert again.smoothness == (1.0, 0.01)
+    # A file from before there was a smoothness.
+    content = json.loads((tmp_path / "model.json").read_text())
+    del content["fitted"]["options"]["smoothness"]
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    old = pl.load(tmp_path / "old.json")
+    assert old.smoothness == pl.ProperLossClassifier().smoothness
+    np.testing.assert_array_equal(old.predict_proba(X), clf.predict_proba(X))
     np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     with pytest.raises(ValueError, match=r"smoothness\[1\] is 2"):
         pl.ProperLossClassifier(smoothness=(1.0, 2.0)).fit(X, y)

@@ -3,7 +3,7 @@
 //! ```text
 //! w1, z1 = a few steps from w on mean loss(u(x.w)) + |w|^2 / (2 C n), for every fold and all rows
 //! (none of it if all slopes of the link are within 6 % of the sigmoid's)
-//! r = 1 / (1 + exp(score(LINK(z)) - score(LINK(z1)) + 3))
+//! r = 1 / (1 + exp(score(LINK(z)) - score(LINK(z1)) + 1.5))
 //! w <- (1 - r) w + r w1,  z <- (1 - r) z + r z1,  link <- LINK(z)       if r > .01
 //! ```
 
@@ -19,7 +19,7 @@ use crate::link::{RelativeLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
 
 /// The doubt a refit has to overcome, in nats.
-const DOUBT: f64 = 3.0;
+const DOUBT: f64 = 1.5;
 /// Under a link with a slope ratio below this the weights come out as they went in (log-losses differ
 /// by 3e-6): not worth two more links.
 const LEAST_RATIO: f64 = 1.06;
