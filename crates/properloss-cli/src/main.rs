@@ -6,7 +6,7 @@
 //! | `commands` | one file each |
 //! | `download` | a file from one of several addresses, resumed and checked |
 //! | `train` | from options to a trainer and its run |
-//! | `report`, `table`, `svg` | what was learned, as text, JSON and pictures |
+//! | `report`, `table` | what was learned, as text and JSON; pictures and pages are of `properloss-report` |
 //! | `output`, `progress`, `failure` | stdout, stderr, files, exit status |
 
 mod args;
@@ -16,7 +16,6 @@ mod failure;
 mod output;
 mod progress;
 mod report;
-mod svg;
 mod table;
 mod train;
 
@@ -62,6 +61,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Fit(args) => commands::fit::run(&args, talk),
         Command::Predict(args) => commands::predict::run(&args, talk),
         Command::Evaluate(args) => commands::evaluate::run(&args, talk),
+        Command::Report(args) => commands::report::run(&args, talk),
         Command::Transfer(args) => commands::transfer::run(&args, talk),
         Command::Inspect(args) => commands::inspect::run(&args, talk),
         Command::Compare(args) => commands::compare::run(&args, talk),

@@ -371,7 +371,7 @@ impl Error {
     }
 
     /// A failed read, sorted into "not there", "cut short" and the rest.
-    pub(crate) fn read(file: &Path, source: std::io::Error) -> Self {
+    pub fn read(file: &Path, source: std::io::Error) -> Self {
         let file = file.to_path_buf();
         match source.kind() {
             std::io::ErrorKind::NotFound => Self::FileNotFound { file },

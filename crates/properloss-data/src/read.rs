@@ -189,6 +189,40 @@ pub fn for_each_table_row<E: From<Error>>(
     Ok(())
 }
 
+/// A row with its outcome, as [`for_each_labelled_row`] hands it over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LabelledRow<'a> {
+    /// Where it stands in the file.
+    pub position: Position,
+    /// Its features.
+    pub features: &'a [f64],
+    /// 0 or 1.
+    pub label: u8,
+    /// Its weight; 1 if the data have none.
+    pub weight: f64,
+}
+
+/// Encodes the labelled rows of a table one after the other, in constant memory: [`read_encoded`]
+/// for tables that need not be held. `visit` ends the reading by an error of its own type.
+pub fn for_each_labelled_row<E: From<Error>>(
+    mut table: Box<dyn Table>,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    mut visit: impl FnMut(LabelledRow<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
+    let mut row = vec![0.0; encoder.width()];
+    while let Some(position) = table.next_row()? {
+        if let Encoded::Row { label, weight } =
+            bound.encode(table.as_ref(), position, false, &mut row)?
+        {
+            let label = label.unwrap_or(0);
+            visit(LabelledRow { position, features: &row, label, weight })?;
+        }
+    }
+    Ok(())
+}
+
 /// Opens a text or Parquet table.
 pub fn open_table(
     source: &Source,

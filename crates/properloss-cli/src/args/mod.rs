@@ -41,6 +41,8 @@ pub enum Command {
     Predict(PredictArgs),
     /// Measure a model on labelled examples.
     Evaluate(EvaluateArgs),
+    /// Write one page about a model: whether to trust it, what it learned, where to cut.
+    Report(ReportArgs),
     /// Learn a model on new data under a loss learned before.
     Transfer(Box<TransferArgs>),
     /// Show what a model file or a loss file holds.
@@ -142,6 +144,28 @@ pub struct EvaluateArgs {
     /// Where to draw the reliability curve, as SVG.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The model.
+    pub model: PathBuf,
+    /// Labelled examples that were not used to fit it; `-` is standard input.
+    pub data: PathBuf,
+    /// Where to write the page.
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub out: PathBuf,
+    /// Another model to set beside it.
+    #[arg(long, value_name = "MODEL")]
+    pub compare: Option<PathBuf>,
+    /// The label column [default: the one of the model's training data].
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
     #[command(flatten)]
     pub unknown: UnknownArg,
     #[command(flatten)]

@@ -8,16 +8,15 @@ use properloss::metrics;
 use properloss::train::Silent;
 use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
 use properloss_data::{Dataset, ModelFile, ReadOptions, Source, read, write_atomically, write_csv};
+use properloss_report::{matched_sigmoid, svg};
 use serde_json::{Value, json};
 
 use super::compare::{Comparison, compare, folded, json_of, table};
-use super::inspect::matched_sigmoid;
 use crate::args::{DemoArgs, Method, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Talk, print};
 use crate::progress::Progress;
 use crate::report::{LinkReport, measure, metrics_json, metrics_table};
-use crate::svg;
 use crate::table::short;
 use crate::train::Trainer;
 

@@ -3,6 +3,7 @@
 use properloss::metrics::{Summary, reliability_curve};
 use properloss_data::ModelFile;
 use properloss_data::read::read_encoded;
+use properloss_report::svg;
 
 use super::described;
 use crate::args::{EvaluateArgs, source};
@@ -10,7 +11,6 @@ use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
 use crate::progress::Progress;
 use crate::report::metrics_json;
-use crate::svg;
 
 /// Runs the command.
 pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {

@@ -7,6 +7,7 @@ use properloss::certify::Certificate;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::Termination;
+use properloss_report::svg;
 use serde_json::json;
 
 use super::{Parts, described, load};
@@ -15,7 +16,6 @@ use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk, check_distinct, print};
 use crate::progress::{Progress, Watch};
 use crate::report::{measure, metrics_json, metrics_table};
-use crate::svg;
 use crate::table::{Table, short};
 use crate::train::{Trained, Trainer};
 

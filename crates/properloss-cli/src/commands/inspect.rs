@@ -1,13 +1,13 @@
 //! `inspect`: what a model file or a loss file holds.
 
 use properloss_data::model_file::{AnyFile, Fitted, ModelFile, Scaling, read_any};
+use properloss_report::{matched_sigmoid, svg};
 use serde_json::json;
 
 use crate::args::InspectArgs;
 use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
 use crate::report::LinkReport;
-use crate::svg;
 use crate::table::{Table, short};
 
 /// Runs the command.
@@ -71,17 +71,6 @@ fn provenance(fitted: &Fitted) -> String {
         ));
     }
     text
-}
-
-/// The sigmoid that is 1/4 and 3/4 where the link is.
-pub(super) fn matched_sigmoid(
-    link: &dyn properloss::link::InverseLink,
-) -> impl Fn(f64) -> f64 + use<> {
-    let (first, third) = (link.u_inverse(0.25), link.u_inverse(0.75));
-    let (centre, width) = (0.5 * (first + third), third - first);
-    // The sigmoid goes from 1/4 to 3/4 within 2 log 3.
-    let factor = 2.0 * 3f64.ln() / width;
-    move |z| 1.0 / (1.0 + (-factor * (z - centre)).exp())
 }
 
 /// The features that move the score most.

@@ -9,6 +9,7 @@ pub mod evaluate;
 pub mod fit;
 pub mod inspect;
 pub mod predict;
+pub mod report;
 pub mod synth;
 pub mod transfer;
 

@@ -40,6 +40,11 @@ impl Axis {
         Self { label: label.into(), low, high: high.max(low + 1.0), scale: Scale::Log }
     }
 
+    /// Its ends (their logarithms to base ten on a logarithmic axis) and its scale.
+    pub fn range(&self) -> (f64, f64, Scale) {
+        (self.low, self.high, self.scale)
+    }
+
     /// 0 at the low end, 1 at the high end.
     pub fn place(&self, value: f64) -> f64 {
         let value = match self.scale {

@@ -3,18 +3,23 @@
 //! The output depends on the data alone: no fonts are measured, numbers have two decimals.
 
 mod axis;
+mod bars;
 mod figures;
 
 use std::fmt::Write as _;
 
-pub use axis::Axis;
+use crate::text::escaped;
+
+pub use axis::{Axis, Scale};
+pub use bars::bars;
+pub(crate) use figures::score_range;
 pub use figures::{calibration, certificate, link_and_losses};
 
 /// Width and height of the plotting area of a panel, in pixels.
-const AREA: (f64, f64) = (400.0, 300.0);
+pub(crate) const AREA: (f64, f64) = (400.0, 300.0);
 /// Room to the left, above and below the area; the right margin is [`RIGHT`].
-const LEFT: f64 = 64.0;
-const TOP: f64 = 44.0;
+pub(crate) const LEFT: f64 = 64.0;
+pub(crate) const TOP: f64 = 44.0;
 const BOTTOM: f64 = 56.0;
 const RIGHT: f64 = 24.0;
 /// Room for the legend: its line sample and the gaps.
@@ -40,18 +45,27 @@ pub struct Curve {
     pub dashed: bool,
     /// A dot at every point instead of a line.
     pub dots: bool,
+    /// The area that the points go round, lightly filled, instead of a line.
+    pub area: bool,
 }
 
 impl Curve {
     /// A line.
     pub fn line(label: &str, colour: &'static str, points: Vec<(f64, f64)>) -> Self {
-        Self { label: label.into(), points, colour, dashed: false, dots: false }
+        Self { label: label.into(), points, colour, dashed: false, dots: false, area: false }
     }
 
     /// The same, as a reference.
     #[must_use]
     pub fn dashed(mut self) -> Self {
         self.dashed = true;
+        self
+    }
+
+    /// The same, as the area that the points go round.
+    #[must_use]
+    pub fn area(mut self) -> Self {
+        self.area = true;
         self
     }
 
@@ -95,6 +109,12 @@ pub struct Panel {
 
 /// The SVG document with these panels from left to right.
 pub fn document(panels: &[Panel]) -> String {
+    named_document(panels, "area", "")
+}
+
+/// The same; `clip` is the name of its clipping path, which no other document of a page may have,
+/// and `label` what it shows in words.
+pub fn named_document(panels: &[Panel], clip: &str, label: &str) -> String {
     let panel_width = LEFT + AREA.0 + RIGHT;
     let (width, height) = (panel_width * panels.len() as f64, TOP + AREA.1 + BOTTOM);
     let mut out = String::new();
@@ -104,13 +124,17 @@ pub fn document(panels: &[Panel]) -> String {
          viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
          font-size=\"13\" fill=\"#222\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
-         <defs><clipPath id=\"area\"><rect width=\"{}\" height=\"{}\"/></clipPath></defs>\n",
+         <defs><clipPath id=\"{clip}\"><rect width=\"{}\" height=\"{}\"/></clipPath></defs>\n",
         AREA.0, AREA.1,
     );
+    if !label.is_empty() {
+        let start = "<svg ".len();
+        out.insert_str(start, &format!("role=\"img\" aria-label=\"{}\" ", escaped(label)));
+    }
     for (number, panel) in panels.iter().enumerate() {
         let left = LEFT + panel_width * number as f64;
         let _ = writeln!(out, "<g transform=\"translate({left},{TOP})\">");
-        panel.draw(&mut out);
+        panel.draw(clip, &mut out);
         out.push_str("</g>\n");
     }
     out.push_str("</svg>\n");
@@ -118,7 +142,7 @@ pub fn document(panels: &[Panel]) -> String {
 }
 
 impl Panel {
-    fn draw(&self, out: &mut String) {
+    fn draw(&self, clip: &str, out: &mut String) {
         let (width, height) = AREA;
         for (place, text) in self.x.ticks() {
             let x = place * width;
@@ -153,7 +177,7 @@ impl Panel {
             height / 2.0,
             escaped(&self.y.label),
         );
-        out.push_str("<g clip-path=\"url(#area)\">\n");
+        let _ = writeln!(out, "<g clip-path=\"url(#{clip})\">");
         for curve in &self.curves {
             self.draw_curve(curve, out);
         }
@@ -189,6 +213,11 @@ impl Panel {
                 None => pen_down = false,
             }
         }
+        if curve.area {
+            let colour = curve.colour;
+            let _ = writeln!(out, "<path d=\"{path}Z\" fill=\"{colour}\" fill-opacity=\"0.2\"/>");
+            return;
+        }
         let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" {}/>", stroke(curve));
     }
 
@@ -223,6 +252,15 @@ impl Panel {
                     (from + to) / 2.0,
                     curve.colour,
                 );
+            } else if curve.area {
+                let _ = write!(
+                    out,
+                    "<rect x=\"{from:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"10\" fill=\"{}\" \
+                     fill-opacity=\"0.2\"/>",
+                    middle - 5.0,
+                    to - from,
+                    curve.colour,
+                );
             } else {
                 let _ =
                     write!(out, "<path d=\"M{from:.2} {middle:.2}H{to:.2}\" {}/>", stroke(curve));
@@ -242,10 +280,6 @@ fn stroke(curve: &Curve) -> String {
     let (width, dash) =
         if curve.dashed { ("1.5", " stroke-dasharray=\"6 4\"") } else { ("2.25", "") };
     format!("stroke=\"{}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dash}", curve.colour)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

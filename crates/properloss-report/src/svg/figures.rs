@@ -74,7 +74,7 @@ fn losses(loss: &CanonicalLoss) -> Panel {
 }
 
 /// The scores where the link varies: its support, or from 0.2 % to 99.8 %.
-fn score_range(link: &dyn InverseLink) -> (f64, f64) {
+pub(crate) fn score_range(link: &dyn InverseLink) -> (f64, f64) {
     let (mut low, mut high) = link.support();
     // A link may have limits other than 0 and 1.
     let (bottom, top) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));

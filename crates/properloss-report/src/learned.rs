@@ -1,0 +1,251 @@
+//! What the model is: its link beside the sigmoid, its losses beside log-loss, its weights.
+
+use std::sync::Arc;
+
+use properloss::link::{InverseLink, LinkSpec, Sigmoid};
+use properloss::loss::CanonicalLoss;
+use properloss_data::ModelFile;
+use properloss_data::model_file::Scaling;
+
+use crate::figure::{Column, Figure, table};
+use crate::quality::COLOURS;
+use crate::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, bars, score_range};
+use crate::text::{figure_name, name, rounded, shown};
+
+/// Points of a smooth curve.
+const POINTS: usize = 200;
+/// Features that are shown.
+const FEATURES: usize = 30;
+
+/// The sigmoid that is 1/4 and 3/4 where the link is.
+pub fn matched_sigmoid(link: &dyn InverseLink) -> impl Fn(f64) -> f64 + use<> {
+    let (first, third) = (link.u_inverse(0.25), link.u_inverse(0.75));
+    let (centre, width) = (0.5 * (first + third), third - first);
+    // The sigmoid goes from 1/4 to 3/4 within 2 log 3.
+    let factor = 2.0 * 3f64.ln() / width;
+    move |z| 1.0 / (1.0 + (-factor * (z - centre)).exp())
+}
+
+/// The sigmoid to compare a link with: itself where the link is made of it (or has no quartiles to
+/// match), else the one of the same quartiles.
+fn reference(link: &dyn InverseLink) -> (&'static str, Box<dyn Fn(f64) -> f64>) {
+    let of_sigmoid = match link.spec() {
+        LinkSpec::Builtin { name, .. } => name == "sigmoid",
+        LinkSpec::Relative { base, .. } => base.name() == "sigmoid",
+        _ => false,
+    };
+    let matched = (link.u_inverse(0.75) - link.u_inverse(0.25)).is_finite();
+    if of_sigmoid || !matched {
+        ("sigmoid", Box::new(|z| Sigmoid.u(z)))
+    } else {
+        ("sigmoid, same quartiles", Box::new(matched_sigmoid(link)))
+    }
+}
+
+fn of(title: &str, owner: Option<&str>) -> String {
+    owner.map_or_else(|| title.to_owned(), |owner| format!("{title}, {}", figure_name(owner)))
+}
+
+/// The link beside the sigmoid.
+pub fn link_figure(
+    link: &dyn InverseLink,
+    letter: char,
+    number: usize,
+    owner: Option<&str>,
+) -> Figure {
+    let (low, high) = score_range(link);
+    // Rounded before the link is taken: what is read out is the link at the score that is shown.
+    let mut z: Vec<f64> =
+        (0..=POINTS).map(|k| rounded(low + (high - low) * k as f64 / POINTS as f64)).collect();
+    z.dedup();
+    let u: Vec<f64> = z.iter().map(|&z| link.u(z)).collect();
+    let (label, sigmoid) = reference(link);
+    let other: Vec<f64> = z.iter().map(|&z| sigmoid(z)).collect();
+    let zip = |values: &[f64]| z.iter().copied().zip(values.iter().copied()).collect();
+    let panel = Panel {
+        title: of("Link", owner),
+        x: Axis::linear("score z", low, high),
+        y: Axis::linear("probability u(z)", 0.0, 1.0),
+        curves: vec![
+            Curve::line(label, GREY, zip(&other)).dashed(),
+            Curve::line("link u(z)", COLOURS[number], zip(&u)),
+        ],
+        legend: if link.u_inverse(0.5) > 0.5 * (low + high) {
+            Corner::TopLeft
+        } else {
+            Corner::BottomRight
+        },
+    };
+    let words = "The probability that the model gives each score, beside the sigmoid of logistic \
+                 regression. Where the two part, the data asked for another curve.";
+    let columns = vec![
+        Column::new("score", z.clone()),
+        Column::new("link", u),
+        Column::new("sigmoid", other),
+    ];
+    Figure::panel(&format!("link-{letter}"), words, panel, columns, 0)
+}
+
+/// The partial losses beside log-loss.
+pub fn loss_figure(link: &Arc<dyn InverseLink>, letter: char, owner: Option<&str>) -> Figure {
+    let p: Vec<f64> = (1..POINTS).map(|k| k as f64 / POINTS as f64).collect();
+    let (losses, logs, note) = match CanonicalLoss::new(link.clone()) {
+        Ok(loss) => {
+            let scale = (loss.partial_loss(0.0, 0.5) + loss.partial_loss(1.0, 0.5))
+                / (2.0 * std::f64::consts::LN_2);
+            let partial = |y: f64| p.iter().map(|&p| loss.partial_loss(y, p)).collect();
+            let logs = [
+                p.iter().map(|p| -scale * (-p).ln_1p()).collect(),
+                p.iter().map(|p| -scale * p.ln()).collect(),
+            ];
+            ([partial(0.0), partial(1.0)], logs, "Log-loss is drawn on the same scale at 1/2.")
+        }
+        Err(_) => (
+            relative_losses(&**link, &p),
+            [
+                p.iter().map(|p| -(-p).ln_1p() - std::f64::consts::LN_2).collect(),
+                p.iter().map(|p| -p.ln() - std::f64::consts::LN_2).collect(),
+            ],
+            "The link stays away from 0 or 1, so its losses are known up to a constant: all are \
+             drawn as 0 at 1/2.",
+        ),
+    };
+    let finite = losses.iter().flatten().copied().filter(|l| l.is_finite());
+    let (low, high) = finite.fold((0.0, 0.0), |(a, b), l| (f64::min(a, l), f64::max(b, l)));
+    let zip = |values: &[f64]| p.iter().copied().zip(values.iter().copied()).collect();
+    let logs: [Vec<f64>; 2] = logs;
+    let panel = Panel {
+        title: of("Losses", owner),
+        x: Axis::linear("forecast probability p", 0.0, 1.0),
+        y: Axis::linear("loss", low, 1.05 * high),
+        curves: vec![
+            Curve::line("log-loss", GREY, zip(&logs[0])).dashed(),
+            Curve::line("", GREY, zip(&logs[1])).dashed(),
+            Curve::line("if the label is 0", ORANGE, zip(&losses[0])),
+            Curve::line("if the label is 1", BLUE, zip(&losses[1])),
+        ],
+        legend: Corner::Top,
+    };
+    let words = format!(
+        "What a forecast costs when the label turns out 0 or 1, under the proper loss that belongs \
+         to the link. {note}",
+    );
+    let [zero, one] = losses;
+    let [log_zero, log_one] = logs;
+    let columns = vec![
+        Column::new("forecast", p.clone()),
+        Column::new("loss if 0", zero),
+        Column::new("loss if 1", one),
+        Column::new("log-loss if 0", log_zero),
+        Column::new("log-loss if 1", log_one),
+    ];
+    Figure::panel(&format!("losses-{letter}"), &words, panel, columns, 0)
+}
+
+/// `ℓ_0(p) = U(z)` and `ℓ_1(p) = U(z) - z` at `z = u⁻¹(p)`, less their values at 1/2; NaN where the
+/// link does not go.
+fn relative_losses(link: &dyn InverseLink, p: &[f64]) -> [Vec<f64>; 2] {
+    let (bottom, top) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
+    let inside = |p: f64| p > bottom && p < top;
+    let centre = if inside(0.5) { 0.5 } else { 0.5 * (bottom + top) };
+    let raw = |p: f64| {
+        let z = link.u_inverse(p);
+        [link.potential(z), link.potential(z) - z]
+    };
+    let start = raw(centre);
+    let side = |y: usize| {
+        p.iter().map(|&p| if inside(p) { raw(p)[y] - start[y] } else { f64::NAN }).collect()
+    };
+    [side(0), side(1)]
+}
+
+/// The features that move the score most, and the table of them.
+pub fn weights_figure(
+    file: &ModelFile,
+    deviations: Option<&[f64]>,
+    letter: char,
+    owner: Option<&str>,
+) -> (Figure, String) {
+    let fitted: Option<Vec<f64>> = match &file.preprocessing.scaling {
+        Scaling::Standardise { factor, .. } => {
+            Some(factor.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 }).collect())
+        }
+        _ => None,
+    };
+    let deviations = match deviations {
+        Some(deviations) if deviations.len() == file.weights.len() => Some(deviations.to_vec()),
+        _ => fitted,
+    };
+    let unit = if deviations.is_some() { "weight per deviation" } else { "weight per unit" };
+    let effect: Vec<f64> = match &deviations {
+        Some(deviations) => file.weights.iter().zip(deviations).map(|(w, d)| w * d).collect(),
+        None => file.weights.clone(),
+    };
+    let mut order: Vec<usize> = (0..effect.len()).collect();
+    order.sort_by(|&a, &b| effect[b].abs().total_cmp(&effect[a].abs()).then(a.cmp(&b)));
+    let more = order.len().saturating_sub(FEATURES);
+    order.truncate(FEATURES);
+    let entries: Vec<(String, f64)> =
+        order.iter().map(|&j| (figure_name(&file.feature_names[j]), effect[j])).collect();
+    let mut words = "How far the score moves when a feature moves by one standard deviation of \
+                     these data (or by one unit, where that is not known). Features that move \
+                     together share their weight, so a short bar is no proof that a feature does \
+                     not matter."
+        .to_owned();
+    if more > 0 {
+        words.push_str(&format!(" The {FEATURES} largest are shown; {more} more are smaller."));
+    }
+    let title = of("Weights", owner);
+    let svg = bars(&title, unit, &format!("{title}: {words}"), &entries);
+    let mut rows = vec![vec!["(intercept)".to_owned(), shown(file.intercept), String::new()]];
+    rows.extend(
+        order
+            .iter()
+            .map(|&j| vec![name(&file.feature_names[j]), shown(file.weights[j]), shown(effect[j])]),
+    );
+    let head = ["feature".to_owned(), "weight".to_owned(), unit.to_owned()];
+    let figure = Figure::picture(&format!("weights-{letter}"), &title, &words, svg, Vec::new());
+    (figure, table(&title, &head, &rows))
+}
+
+/// What holds for every forecast of the model, whatever the data: from the link alone.
+pub fn guarantee(link: &dyn InverseLink) -> String {
+    let (bottom, top) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
+    let order = match link.spec() {
+        LinkSpec::Isotonic { .. } => {
+            "The link has flat pieces, so rows of different scores may get the same probability."
+        }
+        _ => "Probabilities rank rows exactly as the scores do.",
+    };
+    let range = if bottom > 0.0 || top < 1.0 {
+        format!("Every probability lies between {} and {}.", shown(bottom), shown(top))
+    } else {
+        let (low, high) = link.support();
+        if low.is_finite() || high.is_finite() {
+            format!(
+                "The probability is 0 below the score {} and 1 above {}.",
+                shown(low),
+                shown(high)
+            )
+        } else {
+            "No probability is exactly 0 or 1, except by rounding.".to_owned()
+        }
+    };
+    let bound = match link.spec() {
+        LinkSpec::Relative { base, p, v } => {
+            let slopes = (1..p.len()).map(|k| (v[k] - v[k - 1]) / (p[k] - p[k - 1]));
+            let ratio = slopes.fold(1.0, |t: f64, s| t.max(s).max(1.0 / s));
+            format!(
+                "At every score the log-loss is at most that of the {} plus {} nats (the logarithm \
+                 of the largest slope ratio, {}), for either label.",
+                base.name(),
+                shown(ratio.ln()),
+                shown(ratio),
+            )
+        }
+        _ => "The link is increasing, so the loss that belongs to it is proper: the true \
+              probability is the best forecast under it."
+            .to_owned(),
+    };
+    format!("{bound} {range} {order}")
+}

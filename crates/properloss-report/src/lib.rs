@@ -1,0 +1,40 @@
+//! One page about a probability forecast: can it be trusted, what was learned, where to put the
+//! threshold.
+//!
+//! The page is one file of HTML: pictures as SVG, one block of data, one style and one script whose
+//! hashes its policy names (`default-src 'none'`), so that it asks for nothing from anywhere. It
+//! stays below 1 MB for any number of rows, and is read without its script too.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`subject`] | a model and what is known of it |
+//! | [`evaluation`], [`thresholds`] | forecasts and outcomes, summarised by one sort |
+//! | [`band`] | what calibrated forecasts would look like |
+//! | [`verdict`] | the verdict in words |
+//! | [`quality`], [`learned`], [`details`] | the figures: of the forecasts, of the model, of the fit |
+//! | [`figure`], [`svg`], [`text`] | pictures, tables, words made safe |
+//! | [`page`](mod@page), [`card`](mod@card) | the page; the card of a notebook |
+#![forbid(unsafe_code)]
+
+pub mod band;
+pub mod card;
+pub mod certificate;
+pub mod details;
+pub mod evaluation;
+pub mod figure;
+pub mod learned;
+pub mod moments;
+pub mod page;
+pub mod quality;
+pub mod subject;
+pub mod svg;
+pub mod text;
+pub mod thresholds;
+pub mod verdict;
+
+pub use card::card;
+pub use evaluation::Evaluation;
+pub use learned::matched_sigmoid;
+pub use moments::Moments;
+pub use page::{Measured, page};
+pub use subject::Subject;
