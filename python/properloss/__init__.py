@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ProperCalibrator as ProperCalibrator,
         ProperLossClassifier as ProperLossClassifier,
     )
+    from properloss._report import Report as Report, report as report
     from properloss.estimators import (
         BregmanTronClassifier as BregmanTronClassifier,
         CanonicalLossClassifier as CanonicalLossClassifier,
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
     )
     from properloss.plotting import (
         ConvergenceDisplay as ConvergenceDisplay,
+        DecisionCurveDisplay as DecisionCurveDisplay,
         LinkDisplay as LinkDisplay,
         LossDisplay as LossDisplay,
+        MurphyDisplay as MurphyDisplay,
         ReliabilityDisplay as ReliabilityDisplay,
     )
 
@@ -77,6 +80,7 @@ _HOME = {
         "ProperCalibrator",
         "ProperLossClassifier",
     ),
+    "properloss._report": ("Report", "report"),
     "properloss.estimators": (
         "BregmanTronClassifier",
         "CanonicalLossClassifier",
@@ -85,8 +89,10 @@ _HOME = {
     ),
     "properloss.plotting": (
         "ConvergenceDisplay",
+        "DecisionCurveDisplay",
         "LinkDisplay",
         "LossDisplay",
+        "MurphyDisplay",
         "ReliabilityDisplay",
     ),
 }

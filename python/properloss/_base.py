@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from properloss import _core
+from properloss._card import CardMixin
 from properloss._input import explain_not_finite, prediction_input, training_input
 from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
 
@@ -26,7 +27,7 @@ def _checked(fit: _F) -> _F:
     return cast("_F", _fit_context(prefer_skip_nested_validation=True)(fit))
 
 
-class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class ProperClassifier(CardMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers: a linear score, and a link that makes it a probability.
 
     A subclass lists its parameters in ``__init__``, their domains in ``_parameter_constraints``,
@@ -242,6 +243,37 @@ class ProperClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0.0
         labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return labels
+
+    def report(
+        self,
+        X: Any,
+        y: ArrayLike,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        compare: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """One page about this classifier on labelled rows; see :func:`properloss.report`.
+
+        Parameters
+        ----------
+        X, y : data
+            Rows and labels that were not used to fit it.
+        path : str or path-like, default=None
+            Where to write the page.
+        compare : classifier, default=None
+            Another fitted classifier to set beside it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        report : Report
+            Its ``html`` is the page.
+        """
+        from properloss._report import report
+
+        return report(self, X, y, path, compare=compare, sample_weight=sample_weight)
 
     # -- files -------------------------------------------------------------------------------
 

@@ -389,3 +389,14 @@ def metric_corp(columns: _Columns) -> tuple[float, float, float, float]: ...
 def metric_calibration(
     columns: _Columns, n_bins: int, equal_width: bool
 ) -> tuple[float, float]: ...
+
+_Side = tuple[str, str | None, tuple[str, str], str, NDArray[np.float64], Any]
+
+def report_page(
+    first: _Side,
+    second: _Side | None,
+    labels: NDArray[np.uint8],
+    weights: NDArray[np.float64] | None,
+    data: str,
+) -> str: ...
+def report_card(link: InverseLink, facts: list[tuple[str, str]]) -> str: ...

@@ -76,6 +76,11 @@ def load_as(cls: type[_Classifier], path: str | os.PathLike[str]) -> _Classifier
 
 def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier."""
+    _core.write_text(path, text_of(estimator))
+
+
+def text_of(estimator: ProperClassifier) -> str:
+    """The text of the model file of a fitted classifier."""
     names = getattr(estimator, "feature_names_in_", None)
     history = estimator.history_
     columns = [history[name] for name in ("iteration", "loss", "gap") if name in history]
@@ -84,7 +89,7 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
     # How to make the labels of these texts again, and whether the names are the user's.
     options["class_dtype"] = estimator.classes_.dtype.str
     options["named_features"] = names is not None
-    text = estimator._model.to_json(
+    return estimator._model.to_json(
         feature_names=None if names is None else [str(name) for name in names],
         classes=(str(estimator.classes_[0]), str(estimator.classes_[1])),
         method=_method(estimator),
@@ -92,7 +97,6 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
         termination=estimator.termination_,
         course=[(int(t), float(loss), float(gap)) for t, loss, gap in zip(*columns, strict=True)],
     )
-    _core.write_text(path, text)
 
 
 def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:

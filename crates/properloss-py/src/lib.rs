@@ -11,6 +11,7 @@ mod matrix;
 mod metrics;
 mod model;
 mod proper;
+mod report;
 mod train;
 mod watch;
 
@@ -38,6 +39,8 @@ mod _core {
     use crate::model::Model;
     #[pymodule_export]
     use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
+    #[pymodule_export]
+    use crate::report::{report_card, report_page};
     #[pymodule_export]
     use crate::train::{
         Fit, fit_bregmantron, fit_canonical_loss, fit_certified, fit_glmtron, fit_slisotron,

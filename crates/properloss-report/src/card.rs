@@ -3,13 +3,12 @@
 use properloss::link::{InverseLink, Sigmoid};
 
 use crate::learned::guarantee;
-use crate::subject::Subject;
 use crate::svg::score_range;
 use crate::text::{escaped, name};
 
 /// A small piece of HTML without script, in the colours of the page around it. `facts` are lines
 /// such as `("held-out gain", "0.012 nats a row")`.
-pub fn card(subject: &Subject, facts: &[(String, String)]) -> String {
+pub fn card(link: &dyn InverseLink, facts: &[(String, String)]) -> String {
     let mut rows = String::new();
     for (term, value) in facts {
         rows.push_str(&format!(
@@ -18,10 +17,7 @@ pub fn card(subject: &Subject, facts: &[(String, String)]) -> String {
             name(value)
         ));
     }
-    let (picture, words) = match &subject.link {
-        Some(link) => (picture(&**link), escaped(&guarantee(&**link))),
-        None => (String::new(), String::new()),
-    };
+    let (picture, words) = (picture(link), escaped(&guarantee(link)));
     format!(
         "<div class=\"properloss-card\" style=\"display:flex;flex-wrap:wrap;gap:1em;align-items:center;\
          border:1px solid #8888;border-radius:4px;padding:.6em;margin-top:.5em;max-width:44em;\

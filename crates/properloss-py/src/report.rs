@@ -1,0 +1,73 @@
+//! The report page and the card of a notebook.
+
+use numpy::PyReadonlyArray1;
+use properloss_report::{Measured, Moments, Subject, card, page};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::doorway;
+use crate::errors::{file_to_python, to_python};
+use crate::link::Link;
+use crate::matrix::Rows;
+
+/// One model: its name, the text of its model file (none: the scores are probabilities), the names
+/// of its classes, what else is known as a JSON object, its scores, and the rows for deviations.
+type Side<'py> = (
+    String,
+    Option<String>,
+    (String, String),
+    String,
+    PyReadonlyArray1<'py, f64>,
+    Option<Rows<'py>>,
+);
+
+/// The page about one model, or two on the same rows.
+#[pyfunction]
+pub fn report_page(
+    py: Python<'_>,
+    first: Side<'_>,
+    second: Option<Side<'_>>,
+    labels: PyReadonlyArray1<'_, u8>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    data: &str,
+) -> PyResult<String> {
+    let labels = labels.as_slice()?;
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let mut subjects = vec![subject(py, &first, weights)?];
+    if let Some(second) = &second {
+        subjects.push(subject(py, second, weights)?);
+    }
+    let mut measured = Vec::new();
+    for (subject, side) in subjects.iter().zip([Some(&first), second.as_ref()]) {
+        if let Some(side) = side {
+            measured.push(Measured { subject, scores: side.4.as_slice()?, labels, weights });
+        }
+    }
+    doorway::run(py, || page(&measured[0], measured.get(1), data)).map_err(to_python)
+}
+
+fn subject(py: Python<'_>, side: &Side<'_>, weights: Option<&[f64]>) -> PyResult<Subject> {
+    let (name, json, classes, details, _, rows) = side;
+    let mut subject = match json {
+        Some(json) => Subject::from_json(name, json.as_bytes()).map_err(file_to_python)?,
+        None => Subject::probabilities(name, [classes.0.clone(), classes.1.clone()]),
+    };
+    let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(details)
+        .map_err(|error| PyValueError::new_err(format!("details: {error}")))?;
+    subject.details.extend(details);
+    if let Some(rows) = rows {
+        let matrix = rows.matrix()?;
+        subject.deviations = Some(doorway::run(py, || {
+            let mut moments = Moments::default();
+            moments.add(&matrix, weights);
+            moments.deviations()
+        }));
+    }
+    Ok(subject)
+}
+
+/// The card of a fitted estimator.
+#[pyfunction]
+pub fn report_card(link: &Bound<'_, Link>, facts: Vec<(String, String)>) -> String {
+    card(&*link.get().inner, &facts)
+}

@@ -1,0 +1,201 @@
+"""One page about a classifier: whether to trust it, what it learned, where to put the threshold."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from properloss import _core
+from properloss._base import ProperClassifier
+from properloss._input import explain_not_finite, prediction_input
+from properloss.plotting._axes import finite_column
+
+#: Longest table of ``cv_results_`` that the page shows.
+_LONGEST = 1000
+
+
+class Report:
+    """A page of HTML in one piece: offline, without requests, below 1 MB.
+
+    Made by :func:`report`. A notebook shows it in place.
+
+    Attributes
+    ----------
+    html : str
+        The page.
+    """
+
+    def __init__(self, page: str) -> None:
+        self.html = page
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it.
+        """
+        _core.write_text(path, self.html)
+
+    def _repr_html_(self) -> str:
+        # The page brings its own policy and style; a frame keeps both to itself.
+        source = html.escape(self.html, quote=True)
+        return (
+            f'<iframe title="Report" sandbox="allow-scripts allow-downloads" srcdoc="{source}"'
+            ' style="width:100%;height:40em;border:1px solid #8888"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.html)} characters of HTML; save(path) writes it)"
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    compare: Any = None,
+    sample_weight: ArrayLike | None = None,
+    names: tuple[str, ...] | None = None,
+) -> Report:
+    """Make a page about a classifier on labelled rows, or about two side by side.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier of this package, or any with ``predict_proba`` and two classes: then
+        the page has no section on what was learned.
+    X, y : data
+        Rows and labels that were not used to fit it.
+    path : str or path-like, default=None
+        Where to write the page.
+    compare : classifier, default=None
+        Another fitted classifier, measured on the same rows.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights.
+    names : tuple of str, default=None
+        What the models are called on the page; by default their class names.
+
+    Returns
+    -------
+    report : Report
+        Its ``html`` is the page.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import properloss
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = properloss.CanonicalLossClassifier().fit(X[::2], y[::2])
+    >>> page = properloss.report(clf, X[1::2], y[1::2]).html
+    >>> "can be trusted" in page or "recalibrate" in page
+    True
+    """
+    models = [model] if compare is None else [model, compare]
+    for each in models:
+        check_is_fitted(each)
+        if len(each.classes_) != 2:
+            raise ValueError(f"{type(each).__name__} has {len(each.classes_)} classes; only two are supported")
+    if compare is not None and not np.array_equal(model.classes_, compare.classes_):
+        raise ValueError(f"the models have different classes: {model.classes_} and {compare.classes_}")
+    y = column_or_1d(y)
+    strangers = np.setdiff1d(y, model.classes_)
+    if strangers.size:
+        raise ValueError(f"y holds {strangers[0]!r}, which is none of the classes {model.classes_.tolist()}")
+    labels = (y == model.classes_[1]).astype(np.uint8)
+    weights = None
+    if sample_weight is not None:
+        weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))
+        check_consistent_length(y, weights)
+    titles = _titles(models) if names is None else list(names)
+    if len(titles) != len(models):
+        raise ValueError(f"names has {len(titles)} entries for {len(models)} models")
+    sides = [_side(each, title, X) for each, title in zip(models, titles, strict=True)]
+    for side in sides:
+        check_consistent_length(side[4], labels)
+    page = Report(
+        _core.report_page(sides[0], sides[1] if len(sides) > 1 else None, labels, weights, "rows given in Python")
+    )
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def _titles(models: list[Any]) -> list[str]:
+    titles = [type(model).__name__ for model in models]
+    if len(set(titles)) < len(titles):
+        titles = [f"{title} ({letter})" for title, letter in zip(titles, "AB", strict=False)]
+    return titles
+
+
+def _side(model: Any, title: str, X: Any) -> _core._Side:
+    classes = (str(model.classes_[0]), str(model.classes_[1]))
+    details = json.dumps(_details(model), allow_nan=False)
+    if not isinstance(model, ProperClassifier):
+        p = np.asarray(model.predict_proba(X), dtype=np.float64)
+        return title, None, classes, details, np.ascontiguousarray(p[:, 1]), None
+    from properloss._model_file import text_of
+
+    rows = prediction_input(model, X)
+    try:
+        scores = model._model.scores(rows)
+    except _core.NotFiniteError as error:
+        raise explain_not_finite(model, rows, error) from None
+    return title, text_of(model), classes, details, scores, rows
+
+
+def _details(model: Any) -> dict[str, Any]:
+    """The fitted numbers of an estimator: scalars, tables of cross-validation, certificates."""
+    details: dict[str, Any] = {}
+    for name, value in vars(model).items():
+        public = name.endswith("_") and not name.startswith(("_", "n_features"))
+        if public and isinstance(value, Real | np.number) and np.isfinite(float(value)):
+            details[name.rstrip("_")] = _plain(value)
+    results = getattr(model, "cv_results_", None)
+    if isinstance(results, dict):
+        details |= _tables(results)
+    history = getattr(model, "history_", {})
+    if "claimed" in history:
+        details["certificate"] = {
+            name: _column(history[name])
+            for name in ("iteration", "claimed", "observed", "least_gap", "gap_bound")
+            if name in history
+        }
+    return details
+
+
+def _tables(results: dict[str, Any]) -> dict[str, Any]:
+    """Columns ``name`` and ``name_...`` become a table ``name``; numbers stay."""
+    columns = {k: v for k, v in results.items() if np.ndim(v) == 1 and 0 < np.size(v) <= _LONGEST}
+    out: dict[str, Any] = {}
+    for name, value in results.items():
+        if np.ndim(value) == 0 and isinstance(value, Real | np.number) and np.isfinite(float(value)):
+            out[f"held-out {name}"] = _plain(value)
+    for name in columns:
+        same = [k for k in columns if k.startswith(f"{name}_") and len(columns[k]) == len(columns[name])]
+        if same:
+            table = {name: _column(columns[name])}
+            out[f"{name} by cross-validation"] = table | {
+                k.removeprefix(f"{name}_"): _column(columns[k]) for k in same
+            }
+    return out
+
+
+def _column(values: NDArray[Any]) -> list[Any]:
+    return [_plain(value) for value in np.asarray(values)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    number = float(value)
+    return number if np.isfinite(number) else None

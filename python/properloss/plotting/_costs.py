@@ -1,0 +1,299 @@
+"""What forecasts are worth to whom: Murphy diagrams and decision curves."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from properloss.plotting import _axes
+
+
+class _ThresholdDisplay:
+    """A curve over thresholds beside what can be had without a model."""
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    reference_line_: Any
+
+    _ylabel: ClassVar[str] = ""
+    _reference: ClassVar[str] = ""
+    #: Largest threshold that can be asked for.
+    _limit: ClassVar[float] = 1.0
+
+    def __init__(
+        self,
+        threshold: NDArray[np.float64],
+        value: NDArray[np.float64],
+        reference: NDArray[np.float64],
+        *,
+        name: str | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self.value = value
+        self.reference = reference
+        self.name = name
+
+    @staticmethod
+    def _value(t: Any, tp: Any, fp: Any, fn: Any) -> Any:
+        """The curve at ``t`` from shares of all rows."""
+        raise NotImplementedError
+
+    @classmethod
+    def _reference_value(cls, t: Any, rate: float) -> Any:
+        raise NotImplementedError
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        name : str, default=None
+            The legend's entry.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the curve.
+
+        Returns
+        -------
+        self : object
+            With ``ax_``, ``figure_``, ``line_``, ``reference_line_``.
+        """
+        ax = _axes.new_axes(self, ax)
+        (self.reference_line_,) = ax.plot(
+            self.threshold, self.reference, "--", color=_axes.GREY, linewidth=1, label=self._reference
+        )
+        style = {"color": _axes.BLUE, "label": name or self.name or "model"} | line_kw
+        (self.line_,) = ax.plot(self.threshold, self.value, **style)
+        ax.set(xlabel="threshold", ylabel=self._ylabel, xlim=(0, 1))
+        top = max(float(np.nanmax(self.value)), float(np.nanmax(self.reference)), 1e-12)
+        low = min(0.0, max(float(np.nanmin(self.value)), -0.2 * top))
+        ax.set_ylim(low - 0.02 * top, 1.08 * top)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw it for any fitted classifier of two classes.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Anything fitted with ``predict_proba`` and ``classes_``.
+        X, y : data
+            Rows and labels that were not used to fit it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        name : str, default=None
+            The legend's entry; by default the class name.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **kwargs : dict
+            See :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : object
+            Drawn.
+        """
+        return cls.from_predictions(
+            y,
+            estimator.predict_proba(X)[:, 1],
+            sample_weight=sample_weight,
+            pos_label=estimator.classes_[1],
+            name=type(estimator).__name__ if name is None else name,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        thresholds: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **line_kw: Any,
+    ) -> Self:
+        """Draw it for predicted probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_prob : array-like of shape (n_samples,)
+            Predicted probabilities of the positive label.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        pos_label : label, default=None
+            The positive label; by default the larger.
+        thresholds : array-like, default=None
+            Where to compute it; by default 500 evenly spaced ones.
+        name : str, default=None
+            The legend's entry.
+        ax : matplotlib Axes, default=None
+            Where; a new figure if None.
+        **line_kw : dict
+            Passed to ``ax.plot`` of the curve.
+
+        Returns
+        -------
+        display : object
+            Drawn.
+        """
+        display = cls.compute(
+            y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, thresholds=thresholds
+        )
+        display.name = name
+        return display.plot(ax, **line_kw)
+
+    @classmethod
+    def compute(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        thresholds: ArrayLike | None = None,
+    ) -> Self:
+        """What :meth:`from_predictions` draws, without drawing it (and without matplotlib).
+
+        Parameters
+        ----------
+        y_true, y_prob, sample_weight, pos_label, thresholds
+            See :meth:`from_predictions`.
+
+        Returns
+        -------
+        display : object
+            Not drawn yet.
+        """
+        y = _axes.binary_labels(y_true, pos_label)
+        p = _axes.finite_column(y_prob, "y_prob")
+        _axes.same_length(y_true=y, y_prob=p)
+        weight = np.ones(len(p))
+        if sample_weight is not None:
+            weight = _axes.finite_column(sample_weight, "sample_weight")
+            _axes.same_length(y_true=y, sample_weight=weight)
+        if thresholds is None:
+            t = np.linspace(0.0, cls._limit, 500)
+        else:
+            t = _axes.finite_column(thresholds, "thresholds")
+        if t.size == 0 or t.min() < 0.0 or t.max() > cls._limit:
+            raise ValueError(f"thresholds must lie in [0, {cls._limit}]")
+        order = np.argsort(p, kind="stable")
+        share = weight[order] / weight.sum()
+        # Below: shares of the rows with a probability of at most t, which are called negative.
+        below = np.searchsorted(p[order], t, side="right")
+        cut = np.concatenate([[0.0], np.cumsum(share * y[order])])
+        cut_negative = np.concatenate([[0.0], np.cumsum(share * (1.0 - y[order]))])
+        fn, tn = cut[below], cut_negative[below]
+        rate = float(cut[-1])
+        value = cls._value(t, rate - fn, cut_negative[-1] - tn, fn)
+        return cls(t, value, cls._reference_value(t, rate))
+
+
+class MurphyDisplay(_ThresholdDisplay):
+    """Murphy diagram: the mean cost of deciding at each threshold.
+
+    At threshold ``t`` a false alarm costs ``2 t`` and a miss ``2 (1 - t)``; the area under the
+    curve is the Brier score (Ehm, Gneiting, Jordan and Krüger 2016). A forecast whose curve lies
+    below another's everywhere is better for every user.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
+
+    Parameters
+    ----------
+    threshold, value, reference : ndarray
+        Thresholds, the mean cost there, and that of the base rate alone.
+    name : str, default=None
+        The legend's entry.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    line_, reference_line_ : matplotlib Line2D
+        The two curves.
+
+    Examples
+    --------
+    >>> from properloss import MurphyDisplay
+    >>> display = MurphyDisplay.compute([0, 1], [0.25, 0.75], thresholds=[0.1, 0.5, 0.8])
+    >>> display.value.round(3).tolist()
+    [0.1, 0.0, 0.2]
+    """
+
+    _ylabel = "mean cost"
+    _reference = "base rate alone"
+
+    @staticmethod
+    def _value(t: Any, tp: Any, fp: Any, fn: Any) -> Any:
+        return 2.0 * (t * fp + (1.0 - t) * fn)
+
+    @classmethod
+    def _reference_value(cls, t: Any, rate: float) -> Any:
+        return 2.0 * np.minimum(t * (1.0 - rate), (1.0 - t) * rate)
+
+
+class DecisionCurveDisplay(_ThresholdDisplay):
+    """Decision curve: the net benefit of acting above each threshold.
+
+    ``TP/n - FP/n t/(1 - t)``: true positives a row, false alarms charged at the odds of the
+    threshold (Vickers and Elkin 2006). The forecast is worth using where it lies above acting on
+    all rows and above zero.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
+
+    Parameters
+    ----------
+    threshold, value, reference : ndarray
+        Thresholds, the net benefit there, and that of acting on all rows.
+    name : str, default=None
+        The legend's entry.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    line_, reference_line_ : matplotlib Line2D
+        The two curves.
+
+    Examples
+    --------
+    >>> from properloss import DecisionCurveDisplay
+    >>> display = DecisionCurveDisplay.compute([0, 1], [0.25, 0.75], thresholds=[0.2, 0.5])
+    >>> display.value.round(3).tolist()
+    [0.375, 0.5]
+    """
+
+    _ylabel = "net benefit"
+    _reference = "act on all"
+    _limit = 0.99
+
+    @staticmethod
+    def _value(t: Any, tp: Any, fp: Any, fn: Any) -> Any:
+        return tp - fp * t / (1.0 - t)
+
+    @classmethod
+    def _reference_value(cls, t: Any, rate: float) -> Any:
+        return rate - (1.0 - rate) * t / (1.0 - t)
