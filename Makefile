@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: reproduce quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean
+.PHONY: reproduce quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ help: ## list the targets
 demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
 	cargo run --release --quiet -p properloss-cli --bin properloss -- demo --out target/demo
 
-test: lint test-rust doc test-python ## everything CI runs
+test: lint test-rust doc test-python test-browser ## everything CI runs
 
 lint: ## rustfmt and clippy, warnings are errors
 	cargo fmt --all --check
@@ -43,6 +43,9 @@ test-python: build-python ## types, documentation and scikit-learn's checks of t
 test-learners: build-python ## the tests of boosters, PyTorch and glum, which it installs (torch is large)
 	$(PIP) install -r python/requirements-learners.txt
 	$(PY) -m pytest python/tests/test_pooled.py python/tests/test_learners.py python/tests/test_learners_torch.py
+
+test-browser: build-python ## the report page in a real browser; skipped where none can be had
+	python/browser/run.sh $(PY)
 
 OLDEST := .venv-oldest
 $(OLDEST)/.installed: python/requirements-oldest.txt

@@ -176,13 +176,13 @@ fn threshold_section(subjects: &[&Subject], forecasts: &[Forecast]) -> String {
             if forecasts.len() > 1 { format!("{}, ", name(&forecast.name)) } else { String::new() };
         let _ = writeln!(
             out,
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Confusion matrix\">\
+            "<div><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Confusion matrix, model {letter}\">\
              <table class=\"matrix\" id=\"matrix-{letter}\"><caption>{whose}threshold \
              <span class=\"at\">0.5</span></caption>\
              <thead><tr><td></td><th scope=\"col\">called {positive}</th><th scope=\"col\">called {negative}</th></tr></thead>\
              <tbody><tr><th scope=\"row\">is {positive}</th><td data-cell=\"tp\">{}</td><td data-cell=\"fn\">{}</td></tr>\
              <tr><th scope=\"row\">is {negative}</th><td data-cell=\"fp\">{}</td><td data-cell=\"tn\">{}</td></tr></tbody></table></div>\
-             <p class=\"rates\" id=\"rates-{letter}\">{}</p>",
+             <p class=\"rates\" id=\"rates-{letter}\">{}</p></div>",
             shown(tp),
             shown(fn_),
             shown(fp),

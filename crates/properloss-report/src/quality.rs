@@ -99,7 +99,7 @@ pub fn distribution(forecast: &Forecast, alone: bool) -> Figure {
     let panel = Panel {
         title: titled("Forecasts of both classes", forecast, alone),
         x: Axis::linear("forecast probability", 0.0, 1.0),
-        y: Axis::linear("share of the class", 0.0, 1.05 * top),
+        y: Axis::linear("share of the class", 0.0, 1.2 * top),
         curves,
         legend: Corner::Top,
     };
@@ -142,7 +142,7 @@ pub fn murphy(forecasts: &[Forecast]) -> Figure {
     let panel = Panel {
         title: "Murphy diagram".into(),
         x: Axis::linear("threshold", 0.0, 1.0),
-        y: Axis::linear("mean cost", 0.0, 1.1 * top),
+        y: Axis::linear("mean cost", 0.0, 1.4 * top),
         curves,
         legend: Corner::TopRight,
     };

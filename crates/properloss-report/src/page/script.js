@@ -7,7 +7,7 @@
 
   for (const part of document.querySelectorAll("[data-js]")) part.hidden = false;
 
-  // Numbers come rounded; -- stands for one that does not exist.
+  // Numbers come rounded; a dash stands for one that does not exist.
   const text = (value) => (value === null || value === undefined ? "–" : String(value));
   const rounded = (value) =>
     Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(5)));
@@ -47,7 +47,7 @@
     const xs = figure.columns[figure.x];
     const show = (visible) => {
       const k = Number(input.value);
-      const words = figure.names.map((name, c) => `${name} ${text(figure.columns[c][k])}`).join(", ");
+      const words = figure.names.map((name, c) => `${name}: ${text(figure.columns[c][k])}`).join(", ");
       output.textContent = words;
       input.setAttribute("aria-valuetext", words);
       if (visible) upright(line, place(figure, xs[k]));

@@ -1,0 +1,317 @@
+"""The report page in a browser: run by `make test-browser`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import sync_playwright
+from sklearn.linear_model import LogisticRegression
+
+import properloss as pl
+
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = "</script><script>window.broken = 1</script>\"'<img src=x onerror=window.broken=1>"
+#: Screenshots are written here if it is set: to be looked at.
+PICTURES = os.environ.get("PICTURES")
+
+
+def _rows(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1500, 4)) * [1.0, 2.0, 0.5, 3.0]
+    z = X @ [1.0, -0.6, 1.0, 0.2] - 0.5
+    y = rng.random(1500) < 0.04 + 0.92 * (1 - np.exp(-np.exp(z)))
+    return X, y.astype(int)
+
+
+@pytest.fixture(scope="session")
+def models():
+    X, y = _rows(0)
+    return pl.ProperLossClassifier().fit(X, y), LogisticRegression().fit(X, y)
+
+
+@pytest.fixture(scope="session")
+def held_out():
+    return _rows(1)
+
+
+@pytest.fixture(scope="session")
+def files(models, held_out, tmp_path_factory):
+    """The page of one model, of two, and of hostile names."""
+    import pandas as pd
+
+    folder = tmp_path_factory.mktemp("pages")
+    X, y = held_out
+    models[0].report(X, y, folder / "one.html")
+    pl.report(models[0], X, y, folder / "two.html", compare=models[1])
+    columns = [HOSTILE, "\u202eעברית", "x" * 10_000, "a\"b'c&d"]
+    labels = np.array([HOSTILE, "\u202eשלום"])
+    X_train, y_train = _rows(0)
+    hostile = pl.CanonicalLossClassifier().fit(pd.DataFrame(X_train, columns=columns), labels[y_train])
+    page = hostile.report(pd.DataFrame(X, columns=columns), labels[y])
+    page.save(folder / "hostile.html")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=ARGUMENTS
+        )
+        yield browser
+        browser.close()
+
+
+class Page:
+    """A page that remembers what went wrong."""
+
+    def __init__(self, browser, path: Path, **options):
+        self.context = browser.new_context(offline=True, accept_downloads=True, **options)
+        self.page = self.context.new_page()
+        self.wrong: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.wrong.append(f"{m.type}: {m.text}"))
+        self.page.on("pageerror", lambda e: self.wrong.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.url = path.as_uri()
+        self.page.goto(self.url)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.context.close()
+        if error[0] is None:
+            assert self.wrong == []
+            # Nothing but the page itself (and what the user saves).
+            assert [url for url in self.requests if not url.startswith(("blob:", "data:"))] == [self.url]
+
+
+def matrix(page, letter="a"):
+    return {
+        cell.get_attribute("data-cell"): int(cell.inner_text())
+        for cell in page.locator(f"#matrix-{letter} [data-cell]").all()
+    }
+
+
+def counts(p, y, t):
+    called = p > t
+    return {
+        "tp": int((called & (y == 1)).sum()),
+        "fp": int((called & (y == 0)).sum()),
+        "fn": int((~called & (y == 1)).sum()),
+        "tn": int((~called & (y == 0)).sum()),
+    }
+
+
+def threshold(page):
+    return float(page.locator("#threshold-value").inner_text())
+
+
+def test_the_threshold_slider_by_keyboard_and_mouse(browser, files, models, held_out):
+    X, y = held_out
+    with Page(browser, files / "two.html") as opened:
+        page = opened.page
+        slider = page.locator("#threshold-slider")
+        seen = set()
+
+        def check():
+            t = threshold(page)
+            seen.add(t)
+            for letter, model in zip("ab", models, strict=True):
+                assert matrix(page, letter) == counts(model.predict_proba(X)[:, 1], y, t), (letter, t)
+
+        assert threshold(page) == 0.5
+        check()
+        slider.focus()
+        for key in ("ArrowRight", "ArrowRight", "PageUp", "ArrowLeft", "Home", "ArrowRight", "End"):
+            page.keyboard.press(key)
+            check()
+        box = slider.bounding_box()
+        for place in (0.2, 0.45, 0.8):
+            page.mouse.click(box["x"] + place * box["width"], box["y"] + box["height"] / 2)
+            check()
+        # The mouse drags too.
+        page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + box["height"] / 2, steps=3)
+        page.mouse.up()
+        check()
+        assert len(seen) >= 9
+
+
+def test_the_cost_slider_goes_to_the_least_cost(browser, files, models, held_out):
+    X, y = held_out
+    p = models[0].predict_proba(X)[:, 1]
+    grid = np.unique(np.concatenate([np.arange(10), np.arange(10, 100, 2), np.arange(100, 1000, 10), np.arange(1000, 5001, 50)]))
+    grid = np.unique(np.concatenate([grid, 10_000 - grid])) / 10_000
+    with Page(browser, files / "one.html") as opened:
+        page = opened.page
+        page.locator("#cost-slider").focus()
+        for key in ["ArrowRight"] * 3 + ["PageUp", "End", "Home"] + ["ArrowRight"] * 2:
+            page.keyboard.press(key)
+            label = page.locator("#cost-value").inner_text()
+            ratio = 1 / float(label[2:]) if label.startswith("1/") else float(label)
+            costs = np.array([c["fp"] + ratio * c["fn"] for c in (counts(p, y, t) for t in grid)])
+            best = np.flatnonzero(costs <= costs.min() * (1 + 1e-9))
+            nearest = np.abs(grid[best] - 1 / (1 + ratio)).min()
+            t = threshold(page)
+            assert t in grid[best], (label, t)
+            assert abs(t - 1 / (1 + ratio)) == pytest.approx(nearest, abs=1e-12)
+            assert matrix(page) == counts(p, y, t)
+
+
+def _values(text):
+    return [float(v) for v in re.findall(r": (-?[\d.e-]+)", text)]
+
+
+def test_read_outs_are_the_models_values(browser, files, models, held_out):
+    X, y = held_out
+    model = models[0]
+    with Page(browser, files / "one.html", viewport={"width": 1200, "height": 900}) as opened:
+        page = opened.page
+
+        def close(shown, true):
+            # Five digits are shown.
+            assert shown == pytest.approx(true, rel=5.1e-5, abs=1e-12)
+
+        def check_link():
+            z, u, sigmoid = _values(page.locator("#out-link-a").inner_text())
+            close(u, model.link_.inverse_link(z))
+            close(sigmoid, 1 / (1 + np.exp(-z)))
+            return z
+
+        page.locator("#read-link-a").focus()
+        before = check_link()
+        for key in ("ArrowRight", "PageDown", "Home", "End", "PageDown"):
+            page.keyboard.press(key)
+            check_link()
+        # Under the pointer: the score that the axis has there.
+        page.locator("#figure-link-a svg").scroll_into_view_if_needed()
+        box = page.locator("#figure-link-a svg").bounding_box()
+        places = []
+        for share in (0.3, 0.6, 0.8):
+            page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+            places.append(check_link())
+        assert places[0] < places[1] < places[2] and before != places[0]
+
+        page.locator("#read-losses-a").focus()
+        for key in ("ArrowLeft", "PageUp", "PageUp"):
+            page.keyboard.press(key)
+            p, zero, one, _, _ = _values(page.locator("#out-losses-a").inner_text().replace("–", "nan"))
+            if model.loss_ is not None:
+                close(zero, model.loss_.partial_loss(0, p))
+                close(one, model.loss_.partial_loss(1, p))
+            else:
+                # Known up to a constant: 0 at 1/2.
+                z, centre = model.link_.link(p), model.link_.link(0.5)
+                change = model.link_.potential(z) - model.link_.potential(centre)
+                assert zero == pytest.approx(change, rel=5.1e-5, abs=1e-6)
+                assert one == pytest.approx(change - (z - centre), rel=5.1e-5, abs=1e-6)
+
+        probability = model.predict_proba(X)[:, 1]
+        page.locator("#read-murphy").focus()
+        for key in ("PageUp", "ArrowRight", "Home", "PageUp"):
+            page.keyboard.press(key)
+            t, cost, _ = _values(page.locator("#out-murphy").inner_text())
+            c = counts(probability, y, t)
+            close(cost, 2 * (t * c["fp"] + (1 - t) * c["fn"]) / len(y))
+        page.locator("#read-decision").focus()
+        page.keyboard.press("PageUp")
+        t, benefit, _ = _values(page.locator("#out-decision").inner_text())
+        c = counts(probability, y, t)
+        close(benefit, (c["tp"] - c["fp"] * t / (1 - t)) / len(y))
+
+
+@pytest.mark.parametrize("width", [320, 480, 768, 1024, 1920])
+@pytest.mark.parametrize("name", ["two", "hostile"])
+def test_no_overflow(browser, files, name, width):
+    with Page(browser, files / f"{name}.html", viewport={"width": width, "height": 800}) as opened:
+        page = opened.page
+        for details in page.locator("details").all():
+            details.evaluate("d => { d.open = true }")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if PICTURES:
+            page.screenshot(path=f"{PICTURES}/{name}-{width}.png", full_page=True)
+
+
+def test_hostile_names_are_text(browser, files):
+    with Page(browser, files / "hostile.html") as opened:
+        page = opened.page
+        assert page.evaluate("window.broken") is None
+        assert page.locator("img").count() == 0
+        assert HOSTILE in page.locator("#matrix-a").inner_text()
+        page.locator("#figure-weights-a summary").click()
+        text = page.locator("#figure-weights-a table").inner_text()
+        assert HOSTILE in text and "עברית" in text and "(10000 characters)" in text
+    assert len((files / "hostile.html").read_bytes()) < 1_000_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser, files, scheme):
+    script = Path(os.environ.get("AXE", "target/browser/node_modules/axe-core/axe.min.js"))
+    for name in ("one", "two"):
+        with Page(browser, files / f"{name}.html", color_scheme=scheme, bypass_csp=True) as opened:
+            opened.page.evaluate("() => { for (const d of document.querySelectorAll('details')) d.open = true }")
+            opened.page.evaluate(script.read_text())
+            result = opened.page.evaluate("axe.run()")
+            found = [
+                (v["id"], [n["target"] for n in v["nodes"]][:3])
+                for v in result["violations"]
+                if v["impact"] in ("serious", "critical")
+            ]
+            assert found == []
+
+
+def test_dark_and_print(browser, files):
+    with Page(browser, files / "one.html", color_scheme="dark", viewport={"width": 1000, "height": 800}) as opened:
+        page = opened.page
+
+        def style(selector, name):
+            return page.locator(selector).first.evaluate(f"e => getComputedStyle(e).{name}")
+
+        def luminance(colour):
+            return sum(int(v) for v in re.findall(r"\d+", colour)[:3])
+
+        assert luminance(style("body", "backgroundColor")) < 150 < luminance(style("body", "color"))
+        assert luminance(style("#figure-murphy svg text", "fill")) > 500
+        if PICTURES:
+            page.screenshot(path=f"{PICTURES}/dark.png", full_page=True)
+        page.emulate_media(media="print")
+        assert luminance(style("body", "backgroundColor")) in (0, 765)
+        assert luminance(style("body", "color")) < 200
+        assert not page.locator("#threshold-slider").is_visible()
+        assert page.locator("#matrix-a").is_visible()
+        pdf = page.pdf()
+        assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page") > 1
+
+
+def test_figures_are_saved_without_a_script(browser, files, tmp_path):
+    import xml.etree.ElementTree as ElementTree
+
+    with Page(browser, files / "one.html", java_script_enabled=False) as opened:
+        page = opened.page
+        # Read without the script: the sliders are gone, the matrix at 1/2 and the tables are there.
+        assert not page.locator("#threshold-slider").is_visible()
+        assert page.locator("#matrix-a [data-cell=tp]").inner_text().isdigit()
+        links = page.locator("figure .save a")
+        assert links.count() == page.locator("figure").count() >= 8
+        for k in range(links.count()):
+            with page.expect_download() as download:
+                links.nth(k).click()
+            path = tmp_path / download.value.suggested_filename
+            download.value.save_as(path)
+            assert path.suffix == ".svg"
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
