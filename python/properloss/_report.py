@@ -108,10 +108,13 @@ def report(
     if compare is not None and not np.array_equal(model.classes_, compare.classes_):
         raise ValueError(f"the models have different classes: {model.classes_} and {compare.classes_}")
     y = column_or_1d(y)
-    strangers = np.setdiff1d(y, model.classes_)
+    positive = np.asarray(y == model.classes_[1])
+    strangers = np.flatnonzero(~(positive | (y == model.classes_[0])))
     if strangers.size:
-        raise ValueError(f"y holds {strangers[0]!r}, which is none of the classes {model.classes_.tolist()}")
-    labels = (y == model.classes_[1]).astype(np.uint8)
+        raise ValueError(
+            f"y[{strangers[0]}] is {y[strangers[0]]!r}, none of the classes {model.classes_.tolist()}"
+        )
+    labels = positive.astype(np.uint8)
     weights = None
     if sample_weight is not None:
         weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))

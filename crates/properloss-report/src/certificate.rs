@@ -2,7 +2,7 @@
 //! a finite sample, without bins.
 
 use crate::evaluation::Evaluation;
-use crate::text::{percent, shown};
+use crate::text::shown;
 
 /// The probability with which the bound may fail.
 const DELTA: f64 = 0.05;
@@ -33,10 +33,9 @@ pub fn html(evaluation: &Evaluation) -> String {
         }
         Some(bound) => format!(
             "<p><strong>Calibration certificate.</strong> With 95 % confidence the probabilities are \
-             within <strong>{}</strong> of the true ones (root mean square {}), if these {} rows were \
+             within <strong>{}</strong> of the true ones in root mean square, if these {} rows were \
              not used to fit the model and the true probability does not fall as the score rises. \
              The bound uses no bins and holds for this number of rows; it is wide for few of them.</p>\n",
-            percent(bound),
             shown(bound),
             evaluation.rows,
         ),

@@ -95,15 +95,20 @@ impl Evaluation {
         let total = totals[0] + totals[1];
         let groups = groups(rows, forecasts);
         let blocks = blocks(&groups, total);
-        let corp = corp(&blocks, rows, forecasts, totals);
         let entropy = |rate: f64| {
             let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
             part(rate) + part(1.0 - rate)
         };
-        let mean = |f: &dyn Fn(f64, bool) -> f64| {
-            let sum: f64 =
-                rows.iter().zip(forecasts).map(|(&(_, w), &p)| w.abs() * f(p, w > 0.0)).sum();
-            sum / total
+        // Chunks of a fixed size, added in order: the same bits for any number of threads.
+        let mean = |f: &(dyn Fn(f64, bool) -> f64 + Sync)| {
+            let chunks = rows.par_chunks(CHUNK).zip(forecasts.par_chunks(CHUNK));
+            let sums: Vec<f64> = chunks
+                .map(|(rows, forecasts)| {
+                    let terms = rows.iter().zip(forecasts);
+                    terms.map(|(&(_, w), &p)| w.abs() * f(p, w > 0.0)).sum()
+                })
+                .collect();
+            sums.iter().sum::<f64>() / total
         };
         let mut above = [Vec::new(), Vec::new()];
         let mut histogram = [vec![0.0; BARS], vec![0.0; BARS]];
@@ -136,7 +141,7 @@ impl Evaluation {
                     let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
                     -if positive { p.ln() } else { (-p).ln_1p() }
                 }),
-                brier: corp,
+                brier: corp(&blocks, mean(&|p, y| (p - f64::from(u8::from(y))).powi(2)), totals),
                 ece: expected_calibration_error(&groups, total),
                 accuracy: mean(&|p, positive| f64::from(u8::from((p > 0.5) == positive))),
             },
@@ -297,17 +302,8 @@ fn blocks(groups: &[Group], total: f64) -> Vec<CalibrationBlock> {
 }
 
 /// `brier = miscalibration - discrimination + uncertainty`.
-fn corp(
-    blocks: &[CalibrationBlock],
-    rows: &[(f64, f64)],
-    forecasts: &[f64],
-    totals: [f64; 2],
-) -> CorpDecomposition {
-    let total = totals[0] + totals[1];
-    let base_rate = totals[1] / total;
-    let squares =
-        |(&(_, w), &p): (&(f64, f64), &f64)| w.abs() * (p - f64::from(u8::from(w > 0.0))).powi(2);
-    let brier = rows.iter().zip(forecasts).map(squares).sum::<f64>() / total;
+fn corp(blocks: &[CalibrationBlock], brier: f64, totals: [f64; 2]) -> CorpDecomposition {
+    let base_rate = totals[1] / (totals[0] + totals[1]);
     let recalibrated: f64 = blocks.iter().map(|b| b.weight * b.rate * (1.0 - b.rate)).sum();
     CorpDecomposition {
         brier,

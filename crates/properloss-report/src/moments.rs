@@ -1,6 +1,10 @@
 //! Standard deviations of columns, in one pass over blocks of rows.
 
 use properloss::sample::Matrix;
+use rayon::prelude::*;
+
+/// Rows a thread takes at a time.
+const CHUNK: usize = 1 << 16;
 
 /// `Σ w`, `Σ w (x - c)` and `Σ w (x - c)²` of every column; `c` is the first row, so that a column
 /// far from 0 loses nothing (0 for sparse rows, whose zeros are not visited).
@@ -25,18 +29,32 @@ impl Moments {
                 matrix.for_each_in_row(0, |j, x| shift[j] = x);
             }
         }
-        let Self { weight, shift, sums, squares } = self;
-        for i in 0..matrix.rows() {
-            let w = weights.map_or(1.0, |weights| weights[i]);
-            if w == 0.0 {
-                continue;
-            }
-            *weight += w;
-            matrix.for_each_in_row(i, |j, x| {
-                let d = x - shift[j];
-                sums[j] += w * d;
-                squares[j] += w * d * d;
-            });
+        let shift = &self.shift;
+        // Chunks of a fixed size, added in order: the same bits for any number of threads.
+        let chunks: Vec<(f64, Vec<f64>, Vec<f64>)> = (0..matrix.rows().div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|chunk| {
+                let mut weight = 0.0;
+                let (mut sums, mut squares) = (vec![0.0; shift.len()], vec![0.0; shift.len()]);
+                for i in chunk * CHUNK..((chunk + 1) * CHUNK).min(matrix.rows()) {
+                    let w = weights.map_or(1.0, |weights| weights[i]);
+                    if w == 0.0 {
+                        continue;
+                    }
+                    weight += w;
+                    matrix.for_each_in_row(i, |j, x| {
+                        let d = x - shift[j];
+                        sums[j] += w * d;
+                        squares[j] += w * d * d;
+                    });
+                }
+                (weight, sums, squares)
+            })
+            .collect();
+        for (weight, sums, squares) in chunks {
+            self.weight += weight;
+            self.sums.iter_mut().zip(sums).for_each(|(total, part)| *total += part);
+            self.squares.iter_mut().zip(squares).for_each(|(total, part)| *total += part);
         }
     }
 
