@@ -15,7 +15,7 @@ fn sandbox(name: &str) -> Sandbox {
 
 /// The number behind a term of the page.
 fn number(page: &str, term: &str) -> f64 {
-    let start = page.find(&format!("<dt>{term}</dt><dd>")).unwrap() + term.len() + 18;
+    let start = page.find(&format!("<dt>{term}</dt><dd>")).unwrap() + term.len() + 13;
     page[start..].split('<').next().unwrap().parse().unwrap()
 }
 
