@@ -107,7 +107,7 @@ def report(
             raise ValueError(f"{type(each).__name__} has {len(each.classes_)} classes; only two are supported")
     if compare is not None and not np.array_equal(model.classes_, compare.classes_):
         raise ValueError(f"the models have different classes: {model.classes_} and {compare.classes_}")
-    y = column_or_1d(y)
+    y = np.asarray(column_or_1d(y))
     positive = np.asarray(y == model.classes_[1])
     strangers = np.flatnonzero(~(positive | (y == model.classes_[0])))
     if strangers.size:
