@@ -27,7 +27,8 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::MmapMut;
 use properloss::design::{Design, Scaling};
 use properloss::link::Sigmoid;
-use properloss::optimize::{CanonicalRows, Options, Problem, Solver, minimise};
+use properloss::optimize::{Options, Problem, Solver, minimise};
+use properloss::rows::{Local, Rows};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 use properloss::train::{BregmanTron, Iteration, Step, Target};
 
@@ -258,14 +259,15 @@ impl Data {
             "cg" => Solver::ConjugateGradient,
             _ => return Err(format!("unknown solver {solver}").into()),
         };
-        let design = Design::new(&self.sample()?, scaling_of(scaling)?, true);
-        let loss = CanonicalRows { link: &Sigmoid, labels: &self.labels };
-        let problem = Problem { design: &design, weights: None, loss: &loss, l2 };
+        let mut local = Local::new(&self.sample()?);
+        let rows: &mut dyn Rows = &mut local;
+        rows.scale(scaling_of(scaling)?, true)?;
+        let problem = Problem { link: &Sigmoid, l2 };
         let options = Options { solver, ..Options::default() };
         let start = now();
-        let zeros = vec![0.0; design.dimension()];
+        let zeros = vec![0.0; rows.dimension()];
         let minimum =
-            minimise(&problem, &zeros, &options, &mut |_, _, _| ControlFlow::Continue(()))?;
+            minimise(&problem, rows, &zeros, &options, &mut |_, _| ControlFlow::Continue(()))?;
         let (seconds, last) = (now() - start, minimum.last);
         let (iterations, passes) = (last.iteration, last.passes);
         Ok(format!("{seconds} {iterations} {passes} {:e} {:?}", last.gradient_norm, minimum.stop))

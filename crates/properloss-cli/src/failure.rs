@@ -16,8 +16,17 @@ pub enum Failure {
         /// What to do about it.
         hint: Option<String>,
     },
-    /// Ours: exit status 2.
+    /// A command line that cannot be meant: exit status 2.
+    Usage {
+        /// What is wrong with it.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Ours: exit status 70, as sysexits.h has it.
     Internal(String),
+    /// Ctrl-C: exit status 130, nothing written.
+    Interrupted,
     /// Whoever read our output has seen enough: success.
     BrokenPipe,
 }
@@ -28,6 +37,11 @@ impl Failure {
         Self::User { message: message.into(), hint: Some(hint.into()) }
     }
 
+    /// A wrong use of the command and what to do about it.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: hint.into() }
+    }
+
     /// Writes `error:` and `hint:` lines and gives the exit status.
     pub fn report(&self) -> ExitCode {
         match self {
@@ -36,10 +50,18 @@ impl Failure {
                 complain(message, hint.as_deref());
                 ExitCode::from(1)
             }
-            Self::Internal(message) => {
-                let hint = "this is a mistake in properloss, please report it";
-                complain(&format!("internal: {message}"), Some(hint));
+            Self::Usage { message, hint } => {
+                complain(message, Some(hint));
                 ExitCode::from(2)
+            }
+            Self::Internal(message) => {
+                let hint = "this is a mistake in properloss, please report it with this line";
+                complain(&format!("internal: {message}"), Some(hint));
+                ExitCode::from(70)
+            }
+            Self::Interrupted => {
+                complain("interrupted; nothing was written", None);
+                ExitCode::from(130)
             }
         }
     }
@@ -120,7 +142,16 @@ fn core_option(what: &str) -> Option<String> {
 
 impl From<properloss::Error> for Failure {
     fn from(error: properloss::Error) -> Self {
+        if error == properloss::Error::Interrupted {
+            return Self::Interrupted;
+        }
         let hint = match &error {
+            properloss::Error::Checkpoint { .. } => {
+                Some("remove the file of --checkpoint to start afresh".into())
+            }
+            properloss::Error::Option { option, .. } => {
+                Some(format!("change --{}", option.replace('_', "-")))
+            }
             properloss::Error::OutOfDomain { what, .. } => core_option(what),
             properloss::Error::UnknownLink { .. } | properloss::Error::ParameterCount { .. } => {
                 Some(

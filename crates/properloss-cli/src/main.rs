@@ -7,12 +7,13 @@
 //! | `download` | a file from one of several addresses, resumed and checked |
 //! | `train` | from options to a trainer and its run |
 //! | `report`, `table` | what was learned, as text and JSON; pictures and pages are of `properloss-report` |
-//! | `output`, `progress`, `failure` | stdout, stderr, files, exit status |
+//! | `output`, `progress`, `failure`, `interrupt` | stdout, stderr, files, exit status |
 
 mod args;
 mod commands;
 mod download;
 mod failure;
+mod interrupt;
 mod output;
 mod progress;
 mod report;
@@ -21,6 +22,7 @@ mod train;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -33,15 +35,24 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    // A panic is a mistake of ours like any other: say so, exit with 2, and drop what was begun.
-    std::panic::set_hook(Box::new(|_| {}));
+    // A panic is a mistake of ours like any other: say where, and drop what was begun.
+    static PLACE: Mutex<Option<String>> = Mutex::new(None);
+    std::panic::set_hook(Box::new(|info| {
+        if let (Some(place), Ok(mut known)) = (info.location(), PLACE.lock()) {
+            known.get_or_insert_with(|| format!("{}:{}", place.file(), place.line()));
+        }
+    }));
+    interrupt::listen();
     match std::panic::catch_unwind(|| run(cli)) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Failure::Internal(text.unwrap_or("unknown panic").to_owned()).report()
+            let place = PLACE.lock().ok().and_then(|place| place.clone()).unwrap_or_default();
+            let version = env!("CARGO_PKG_VERSION");
+            let text = text.unwrap_or("unknown panic");
+            Failure::Internal(format!("{text} (properloss {version}, {place})")).report()
         }
     }
 }
@@ -82,7 +93,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();
-            ExitCode::from(1)
+            ExitCode::from(2)
         }
         _ => {
             let text = error.to_string();
@@ -90,7 +101,7 @@ fn usage(error: &clap::Error) -> ExitCode {
                 .replace("  tip: ", "hint: ")
                 .replace("For more information, try '--help'.", "hint: see --help");
             let _ = write!(std::io::stderr().lock(), "{text}");
-            ExitCode::from(1)
+            ExitCode::from(2)
         }
     }
 }

@@ -75,6 +75,14 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named by the message above them")]
 pub enum Error {
+    /// A checkpoint is damaged, or of another run.
+    #[error("{}: this checkpoint cannot be taken up: {reason}", file.display())]
+    Checkpoint {
+        /// The checkpoint.
+        file: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// The file does not exist.
     #[error("{}: no such file", file.display())]
     FileNotFound { file: PathBuf },
@@ -260,6 +268,9 @@ impl Error {
     /// message already says it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::Checkpoint { .. } => {
+                "remove the file to start afresh, or give the options it was made with".into()
+            }
             Self::FileNotFound { .. } => "check the path".into(),
             Self::Read { .. } => "check that the file can be read".into(),
             Self::Write { .. } => {

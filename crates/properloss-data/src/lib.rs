@@ -13,7 +13,8 @@
 #![forbid(unsafe_code)]
 
 pub mod atomic;
-pub mod dataset;
+pub mod checkpoint;
+mod dataset;
 pub mod encoder;
 pub mod error;
 mod fit_encoder;

@@ -56,6 +56,7 @@ pub fn to_json(
             },
             termination,
             iterations: course.last().map_or(0, |last| last.0),
+            total_weight: None,
             program: program(),
         },
         history: (!course.is_empty()).then(|| History::thinned(course.iter().copied(), COURSE)),

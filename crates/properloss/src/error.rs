@@ -250,4 +250,37 @@ pub enum Error {
         /// Number of classes.
         classes: usize,
     },
+    /// The run was asked to end.
+    #[error("interrupted")]
+    Interrupted,
+    /// A checkpoint does not fit the run it was given to.
+    #[error("the checkpoint does not fit: {reason}")]
+    Checkpoint {
+        /// What does not fit.
+        reason: String,
+    },
+    /// Rows gave another kind of answer than the question has.
+    #[error("the rows did not answer the question; expected {expected}")]
+    WrongAnswer {
+        /// What the question asks for.
+        expected: &'static str,
+    },
+    /// An option that the method does not take, or a value that it does not allow.
+    #[error("{option} is {value}; it must be {expected}")]
+    Option {
+        /// Its name.
+        option: String,
+        /// The value given.
+        value: String,
+        /// What is accepted, in words.
+        expected: String,
+    },
+    /// No method has this name.
+    #[error("there is no method named {name:?}; the known methods are {known}")]
+    UnknownMethod {
+        /// The name asked for.
+        name: String,
+        /// The names of the registry.
+        known: String,
+    },
 }

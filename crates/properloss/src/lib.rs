@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod optimize;
 pub mod piecewise;
 pub mod proper;
+pub mod rows;
 pub mod sample;
 pub(crate) mod special;
 pub mod train;

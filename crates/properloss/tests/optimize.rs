@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use properloss::design::{Design, Scaling};
 use properloss::link::{InverseLink, PiecewiseLink, Sigmoid};
-use properloss::optimize::{CanonicalRows, Minimum, Options, Problem, Solver, Stop, minimise};
+use properloss::optimize::{self, Minimum, Options, Problem, Solver, Stop};
 use properloss::piecewise::PiecewiseAffine;
+use properloss::rows::{Local, Rows};
 use properloss::sample::{Matrix, Sample};
 use proptest::prelude::*;
 
@@ -37,21 +38,42 @@ fn data(m: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<u8>) {
     (x, labels)
 }
 
-fn run(problem: &Problem<'_>, start: &[f64], solver: Solver) -> Minimum {
+/// A problem with its rows; there is always an intercept.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    sample: &'a Sample<'a>,
+    scaling: Scaling,
+    link: &'a dyn InverseLink,
+    l2: f64,
+}
+
+fn minimise(
+    case: &Case<'_>,
+    start: &[f64],
+    options: &Options,
+    watch: &mut optimize::Watch<'_>,
+) -> properloss::Result<Minimum> {
+    let mut local = Local::new(case.sample);
+    let rows: &mut dyn Rows = &mut local;
+    rows.scale(case.scaling, true)?;
+    optimize::minimise(&Problem { link: case.link, l2: case.l2 }, rows, start, options, watch)
+}
+
+fn run(case: &Case<'_>, start: &[f64], solver: Solver) -> Minimum {
     let options = Options { solver, ..Options::default() };
-    minimise(problem, start, &options, &mut |_, _, _| ControlFlow::Continue(())).unwrap()
+    minimise(case, start, &options, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// The gradient by its formula, row by row, from the rows in full.
-fn gradient(problem: &Problem<'_>, labels: &[u8], link: &dyn InverseLink, w: &[f64]) -> Vec<f64> {
-    let design = problem.design;
+fn gradient(problem: &Case<'_>, labels: &[u8], link: &dyn InverseLink, w: &[f64]) -> Vec<f64> {
+    let design = Design::new(problem.sample, problem.scaling, true);
     let d = design.dimension();
     let mut row = vec![0.0; d];
     let mut g = vec![0.0; d];
     let mut total = 0.0;
     for i in 0..design.rows() {
         design.fill_row(i, &mut row);
-        let weight = problem.weights.map_or(1.0, |weights| weights[i]);
+        let weight = problem.sample.weight(i);
         total += weight;
         let z: f64 = row.iter().zip(w).map(|(x, w)| x * w).sum();
         let residual = weight * (link.u(z) - f64::from(labels[i]));
@@ -127,10 +149,8 @@ fn agrees_with_scikit_learn_weighted_and_unweighted() {
     let cases = [(None, 1.0, unweighted_reference), (Some(&weights[..]), 0.1, weighted_reference)];
     for (weights, c, reference) in cases {
         let sample = Sample::new(Matrix::dense_f64(&x, m, 30).unwrap(), &labels, weights).unwrap();
-        let design = Design::new(&sample, Scaling::Standardise, true);
-        let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
         let l2 = 1.0 / (c * sample.total_weight());
-        let problem = Problem { design: &design, weights, loss: &loss, l2 };
+        let problem = Case { sample: &sample, scaling: Scaling::Standardise, link: &Sigmoid, l2 };
         for solver in [Solver::Auto, Solver::Dense, Solver::ConjugateGradient] {
             let minimum = run(&problem, &[0.0; 31], solver);
             assert_eq!(minimum.stop, Stop::Converged);
@@ -161,9 +181,7 @@ fn reaches_the_gradient_tolerance_on_every_kind_of_loss() {
     for (number, link) in links.into_iter().enumerate() {
         for scaling in scalings {
             for l2 in [0.0, 1e-6, 1e-2] {
-                let design = Design::new(&sample, scaling, true);
-                let loss = CanonicalRows { link, labels: &labels };
-                let problem = Problem { design: &design, weights: None, loss: &loss, l2 };
+                let problem = Case { sample: &sample, scaling, link, l2 };
                 for solver in [Solver::Dense, Solver::ConjugateGradient] {
                     let minimum = run(&problem, &[0.0; 13], solver);
                     let case = format!("link {number}, {scaling:?}, l2 {l2}, {solver:?}");
@@ -181,16 +199,14 @@ fn reaches_the_gradient_tolerance_on_every_kind_of_loss() {
 fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     let (x, labels) = data(200, 3, 1);
     let sample = Sample::new(Matrix::dense_f64(&x, 200, 3).unwrap(), &labels, None).unwrap();
-    let design = Design::new(&sample, Scaling::Standardise, true);
-    let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
-    let problem = Problem { design: &design, weights: None, loss: &loss, l2: 1e-3 };
+    let problem = Case { sample: &sample, scaling: Scaling::Standardise, link: &Sigmoid, l2: 1e-3 };
     let first = run(&problem, &[0.0; 4], Solver::Auto);
     let again = run(&problem, &first.w, Solver::Auto);
     assert_eq!((again.last.iteration, again.stop), (0, Stop::Converged));
     assert_eq!(again.w, first.w);
 
     let mut values = Vec::new();
-    let mut watch = |iteration: &properloss::optimize::Iteration, _: &[f64], _: &[f64]| {
+    let mut watch = |iteration: &properloss::optimize::Iteration, _: &[f64]| {
         values.push(iteration.value);
         if values.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -198,7 +214,7 @@ fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     assert_eq!((stopped.stop, stopped.last.iteration), (Stop::Stopped, 2));
     assert!(values.windows(2).all(|pair| pair[1] < pair[0]), "{values:?}");
     let limited = Options { max_iter: 1, ..Options::default() };
-    let limited = minimise(&problem, &[0.0; 4], &limited, &mut |_, _, _| ControlFlow::Continue(()));
+    let limited = minimise(&problem, &[0.0; 4], &limited, &mut |_, _| ControlFlow::Continue(()));
     assert_eq!(limited.unwrap().stop, Stop::MaxIter);
 }
 
@@ -214,9 +230,7 @@ fn wide_and_ill_conditioned_rows_reach_the_same_minimum_by_every_solver() {
         }
     }
     let sample = Sample::new(Matrix::dense_f64(&x, m, d).unwrap(), &labels, None).unwrap();
-    let design = Design::new(&sample, Scaling::Standardise, true);
-    let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
-    let problem = Problem { design: &design, weights: None, loss: &loss, l2: 1e-6 };
+    let problem = Case { sample: &sample, scaling: Scaling::Standardise, link: &Sigmoid, l2: 1e-6 };
     let [auto, dense, gradients] = [Solver::Auto, Solver::Dense, Solver::ConjugateGradient]
         .map(|solver| run(&problem, &vec![0.0; d + 1], solver));
     assert!(auto.last.passes < gradients.last.passes / 2, "{:?} {:?}", auto.last, gradients.last);
@@ -231,20 +245,15 @@ fn wide_and_ill_conditioned_rows_reach_the_same_minimum_by_every_solver() {
 fn bad_input_is_refused() {
     let (x, labels) = data(20, 2, 1);
     let sample = Sample::new(Matrix::dense_f64(&x, 20, 2).unwrap(), &labels, None).unwrap();
-    let design = Design::new(&sample, Scaling::None, true);
-    let loss = CanonicalRows { link: &Sigmoid, labels: &labels };
-    let good = Problem { design: &design, weights: None, loss: &loss, l2: 0.1 };
-    let refused = |problem: &Problem<'_>, start: &[f64]| {
-        minimise(problem, start, &Options::default(), &mut |_, _, _| ControlFlow::Continue(()))
+    let good = Case { sample: &sample, scaling: Scaling::None, link: &Sigmoid, l2: 0.1 };
+    let refused = |problem: &Case<'_>, start: &[f64]| {
+        minimise(problem, start, &Options::default(), &mut |_, _| ControlFlow::Continue(()))
             .is_err()
     };
     assert!(refused(&good, &[0.0; 2]));
     assert!(refused(&good, &[0.0, f64::NAN, 0.0]));
-    assert!(refused(&Problem { l2: -1.0, ..good }, &[0.0; 3]));
-    assert!(refused(&Problem { l2: f64::NAN, ..good }, &[0.0; 3]));
-    assert!(refused(&Problem { weights: Some(&[1.0]), ..good }, &[0.0; 3]));
-    assert!(refused(&Problem { weights: Some(&[0.0; 20]), ..good }, &[0.0; 3]));
-    assert!(refused(&Problem { weights: Some(&[-1.0; 20]), ..good }, &[0.0; 3]));
+    assert!(refused(&Case { l2: -1.0, ..good }, &[0.0; 3]));
+    assert!(refused(&Case { l2: f64::NAN, ..good }, &[0.0; 3]));
 }
 
 #[test]
@@ -257,9 +266,8 @@ fn any_number_of_threads_gives_the_same_bits() {
         .flat_map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let design = Design::new(&sample, Scaling::Standardise, true);
-                let loss = CanonicalRows { link: &link, labels: &labels };
-                let problem = Problem { design: &design, weights: None, loss: &loss, l2: 1e-4 };
+                let problem =
+                    Case { sample: &sample, scaling: Scaling::Standardise, link: &link, l2: 1e-4 };
                 [Solver::Dense, Solver::ConjugateGradient]
                     .map(|solver| run(&problem, &[0.0; 21], solver))
             })
@@ -301,9 +309,7 @@ proptest! {
         let b = Sample::new(Matrix::dense_f64(&copies, n, d).unwrap(), &copied_labels, None).unwrap();
         let mut values = Vec::new();
         for (sample, labels) in [(a, &labels), (b, &copied_labels)] {
-            let design = Design::new(&sample, Scaling::None, true);
-            let loss = CanonicalRows { link: &link, labels };
-            let problem = Problem { design: &design, weights: sample.weights(), loss: &loss, l2 };
+            let problem = Case { sample: &sample, scaling: Scaling::None, link: &link, l2 };
             let minimum = run(&problem, &vec![0.0; d + 1], Solver::Auto);
             prop_assert_eq!(minimum.stop, Stop::Converged, "{:?}", minimum.last);
             let g = norm(&gradient(&problem, labels, &link, &minimum.w));

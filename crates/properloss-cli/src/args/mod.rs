@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
 pub use get::{DataCommand, GetArgs, ImageSet};
-pub use train::{ClassWeight, Method, ScheduleArg, Smoothness, TrainArgs, parse_link};
+pub use train::{Smoothness, TrainArgs};
 
 /// Learn a binary classifier together with its proper loss.
 #[derive(Debug, Parser)]
@@ -89,6 +89,12 @@ pub struct FitArgs {
     /// may be repeated.
     #[arg(long, value_name = "FILE")]
     pub certificate: Vec<PathBuf>,
+    /// Where to keep the state of the run. The same command goes on from it if it was cut off.
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// Seconds between two states; 0: after every step.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, requires = "checkpoint")]
+    pub checkpoint_every: f64,
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
@@ -214,7 +220,7 @@ pub struct CompareArgs {
     pub data: PathBuf,
     /// The methods [default: all].
     #[arg(long, value_delimiter = ',', value_name = "METHOD,...")]
-    pub methods: Vec<Method>,
+    pub methods: Vec<String>,
     /// Cross-validate with this many folds [default: 5].
     #[arg(long, value_name = "K", conflicts_with_all = ["test", "test_share"])]
     pub folds: Option<usize>,

@@ -172,6 +172,7 @@ fn model_file(
         data: dataset.description.clone(),
         termination: "converged".into(),
         iterations: 0,
+        total_weight: None,
         program: program(),
     };
     let scaling = properloss::design::FittedScaling::None;

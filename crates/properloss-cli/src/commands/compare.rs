@@ -3,12 +3,14 @@
 use std::time::Instant;
 
 use properloss::metrics::Summary;
+use properloss::train::registry::{method, methods};
+use properloss::train::{Method, Value as Setting};
 use properloss_data::Dataset;
 use properloss_data::split::{Split, folds};
 use serde_json::{Value, json};
 
 use super::{Parts, described, load, with_class_name};
-use crate::args::{CompareArgs, Method, TrainArgs};
+use crate::args::{CompareArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
@@ -19,19 +21,16 @@ use crate::train::Trainer;
 /// Runs the command.
 pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
     if args.train.method.is_some() {
-        return Err(Failure::user(
+        return Err(Failure::usage(
             "compare runs several methods: it takes no --method",
             "choose with --methods, such as --methods labels,logistic",
         ));
     }
-    let train = TrainArgs { seed: args.seed, ..args.train.clone() };
-    let methods: Vec<Method> =
-        if args.methods.is_empty() { Method::COMPARED.to_vec() } else { args.methods.clone() };
-    let options = args.data_args.options()?;
-    // An option that is out of its domain is found before the data are read.
-    for &method in &methods {
-        Trainer::new(method, &train)?;
+    let mut methods = Vec::new();
+    for name in if args.methods.is_empty() { compared() } else { args.methods.clone() } {
+        methods.push(method(&name)?);
     }
+    let options = args.data_args.options()?;
     let dataset = load(&args.data, &options, talk)?;
     let words = described(&dataset);
     let rounds: Vec<(Dataset, Dataset)> = if args.test.is_some() || args.test_share.is_some() {
@@ -47,7 +46,7 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
         format!("{} rows to train, {} to test", rounds[0].0.rows(), rounds[0].1.rows())
     };
     talk.say(format!("{words}; {how}"));
-    let results = compare(&methods, &train, &rounds, talk)?;
+    let results = compare(&methods, &args.train, args.seed, &rounds, talk)?;
     let json = json!({"rounds": rounds.len(), "methods": json_of(&results)});
     talk.result(|| table(&results).text(""), &json)
 }
@@ -59,9 +58,15 @@ pub(super) fn folded(dataset: &Dataset, k: usize, seed: u64) -> Result<Vec<(Data
     Ok(splits.into_iter().map(part).collect())
 }
 
+/// Every method but the one that needs a link.
+pub(super) fn compared() -> Vec<String> {
+    let names = methods().into_iter().map(|method| method.name.to_owned());
+    names.filter(|name| name != "canonical").collect()
+}
+
 /// One method: its measures in each round.
 pub(super) struct Comparison {
-    pub method: Method,
+    pub method: &'static str,
     pub rounds: Vec<Summary>,
     pub iterations: Vec<usize>,
     pub seconds: f64,
@@ -92,24 +97,30 @@ impl Comparison {
 pub(super) fn compare(
     methods: &[Method],
     args: &TrainArgs,
+    seed: u64,
     rounds: &[(Dataset, Dataset)],
     talk: Talk,
 ) -> Result<Vec<Comparison>> {
     let progress = Progress::steps(talk, methods.len() * rounds.len(), "fits");
     let mut results = Vec::new();
-    for &method in methods {
-        let trainer = Trainer::new(method, args)?;
+    for method in methods {
+        let mut settings = args.taken(method);
+        if method.option("seed").is_some() {
+            settings.insert("seed".into(), Setting::Count(seed));
+        }
+        let trainer = Trainer::new(method.clone(), settings);
+        let method = method.name;
         let mut result =
             Comparison { method, rounds: Vec::new(), iterations: Vec::new(), seconds: 0.0 };
         for (train, test) in rounds {
             let sample = train.sample()?;
             let start = Instant::now();
-            let mut watch = Watch::within(&progress, method.name().to_owned());
+            let mut watch = Watch::within(&progress, method.to_owned());
             let trained = trainer.run(&sample, &mut watch)?;
             result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;
             result.iterations.push(trained.iterations());
             result.rounds.push(measure(&trained.fit.model, test)?);
-            progress.step(method.name());
+            progress.step(method);
         }
         results.push(result);
     }
@@ -125,7 +136,7 @@ pub(super) fn table(results: &[Comparison]) -> Table {
     for result in results {
         let cells = metrics_cells(&result.summary());
         let seconds = format!("{:.2}", result.seconds);
-        table.row([result.method.name().to_owned()].into_iter().chain(cells).chain([seconds]));
+        table.row([result.method.to_owned()].into_iter().chain(cells).chain([seconds]));
     }
     table
 }
@@ -135,7 +146,7 @@ pub(super) fn json_of(results: &[Comparison]) -> Value {
     let values = results.iter().map(|result| {
         let rounds: Vec<Value> = result.rounds.iter().map(metrics_json).collect();
         json!({
-            "method": result.method.name(),
+            "method": result.method,
             "mean": metrics_json(&result.summary()),
             "rounds": rounds,
             "iterations": result.iterations,

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use properloss::link::{Cloglog, InverseLink};
 use properloss::metrics;
-use properloss::train::Silent;
+use properloss::train::registry::method;
+use properloss::train::{Silent, Value as Setting};
 use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
 use properloss_data::{Dataset, ModelFile, ReadOptions, Source, read, write_atomically, write_csv};
 use properloss_report::{matched_sigmoid, svg};
 use serde_json::{Value, json};
 
-use super::compare::{Comparison, compare, folded, json_of, table};
-use crate::args::{DemoArgs, Method, TrainArgs};
+use super::compare::{Comparison, compare, compared, folded, json_of, table};
+use crate::args::{DemoArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Talk, print};
 use crate::progress::Progress;
@@ -24,7 +25,7 @@ use crate::train::Trainer;
 const BREAST_CANCER: &[u8] = include_bytes!("../../../../data/breast_cancer.csv");
 /// The methods whose models, losses and pictures are kept: the default, and the one whose link is
 /// sure to have a canonical loss.
-const KEPT: [Method; 2] = [Method::Proper, Method::Certified];
+const KEPT: [&str; 2] = ["proper", "certified"];
 
 /// Runs the command.
 pub fn run(args: &DemoArgs, talk: Talk) -> Result<()> {
@@ -108,11 +109,11 @@ impl Demo<'_> {
         let make = |rows, seed| family.generate_with_link("cloglog", &Cloglog, rows, seed);
         let (train, test) = (make(FEW, 5)?.dataset, make(self.rows, 6)?.dataset);
         let link = learned.link.spec().build()?;
-        let args = TrainArgs::default();
+        let learned = [("link".to_owned(), Setting::Link(link.spec()))].into_iter().collect();
         let trainers = [
-            ("the learned loss", Trainer::canonical(Method::Canonical, link, &args)),
-            ("a loss learned on these rows", Trainer::new(Method::Certified, &args)?),
-            ("log-loss", Trainer::new(Method::Logistic, &args)?),
+            ("the learned loss", Trainer::new(method("canonical")?, learned)),
+            ("a loss learned on these rows", Trainer::named("certified")?),
+            ("log-loss", Trainer::named("logistic")?),
         ];
         let mut measured = Vec::new();
         for (name, trainer) in &trainers {
@@ -148,8 +149,9 @@ impl Demo<'_> {
     }
 
     fn compare(&self, rounds: &[(Dataset, Dataset)]) -> Result<Vec<Comparison>> {
-        let args = TrainArgs::default();
-        let results = compare(&Method::COMPARED, &args, rounds, self.talk)?;
+        let methods =
+            compared().iter().map(|name| method(name)).collect::<properloss::Result<Vec<_>>>()?;
+        let results = compare(&methods, &TrainArgs::default(), 0, rounds, self.talk)?;
         self.words(&table(&results).text("   "))?;
         Ok(results)
     }
@@ -163,12 +165,12 @@ impl Demo<'_> {
     ) -> Result<ModelFile> {
         let mut last = None;
         for method in KEPT {
-            let trainer = Trainer::new(method, &TrainArgs::default())?;
-            let progress = Progress::spinner(self.talk, method.name());
+            let trainer = Trainer::named(method)?;
+            let progress = Progress::spinner(self.talk, method);
             let trained = trainer.run(&dataset.sample()?, &mut Silent)?;
             drop(progress);
             let model = trained.model_file(&trainer, dataset);
-            let name = format!("{name}.{}", method.name());
+            let name = format!("{name}.{method}");
             self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
             self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;
             let link = trained.fit.model.link();

@@ -1,38 +1,52 @@
 //! `fit`: a model, and its loss, from a file of examples.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use properloss::certify::Certificate;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
-use properloss::train::Termination;
+use properloss::train::{Termination, Value};
+use properloss_data::model_file::plain_options;
 use properloss_report::svg;
 use serde_json::json;
 
 use super::{Parts, described, load};
-use crate::args::{FitArgs, Method, TrainArgs};
+use crate::args::FitArgs;
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk, check_distinct, print};
 use crate::progress::{Progress, Watch};
 use crate::report::{measure, metrics_json, metrics_table};
 use crate::table::{Table, short};
-use crate::train::{Trained, Trainer};
+use crate::train::{Checkpoints, Trained, Trainer};
 
 /// Runs the command.
 pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
-    let method = match (args.certified, args.train.method) {
-        (true, _) => Method::Certified,
-        (false, method) => method.unwrap_or(Method::Proper),
-    };
-    args.train.check_used(method)?;
-    if method != Method::Certified && !args.certificate.is_empty() {
-        return Err(Failure::user(
-            format!("--method {} has no certificates", method.name()),
+    let method = args.train.method_or(if args.certified { "certified" } else { "proper" })?;
+    let mut settings = args.train.settings(&method)?;
+    if method.name != "certified" && !args.certificate.is_empty() {
+        return Err(Failure::usage(
+            format!("--method {} has no certificates", method.name),
             "pass --certified, or leave --certificate out",
         ));
     }
-    let trainer = Trainer::new(method, &TrainArgs { seed: args.seed, ..args.train.clone() })?;
+    if method.option("seed").is_some() {
+        settings.insert("seed".into(), Value::Count(args.seed));
+    }
+    if !(args.checkpoint_every >= 0.0 && args.checkpoint_every.is_finite()) {
+        return Err(Failure::usage(
+            format!(
+                "--checkpoint-every is {}; it must be 0 or more seconds",
+                args.checkpoint_every
+            ),
+            "pass --checkpoint-every 60",
+        ));
+    }
+    let checkpoints = args
+        .checkpoint
+        .clone()
+        .map(|file| Checkpoints { file, every: Duration::from_secs_f64(args.checkpoint_every) });
+    let trainer = Trainer::new(method, settings);
     let outputs = Outputs {
         model: &args.out,
         loss: args.loss_out.as_deref(),
@@ -43,7 +57,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
     let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
-    finish(&trainer, &parts, files, talk)
+    finish(&trainer, &parts, files, checkpoints, talk)
 }
 
 /// The files that a fit writes.
@@ -98,9 +112,10 @@ pub(super) fn finish(
     trainer: &Trainer,
     parts: &Parts,
     files: OpenOutputs,
+    checkpoints: Option<Checkpoints>,
     talk: Talk,
 ) -> Result<()> {
-    let name = trainer.method().name();
+    let name = trainer.name();
     talk.say(format!("fitting {name}: {}", described(&parts.train)));
     let start = Instant::now();
     let trained = {
@@ -108,7 +123,8 @@ pub(super) fn finish(
             Some(length) => Progress::iterations(talk, length, "iterations"),
             None => Progress::spinner(talk, "cross-validating"),
         };
-        trainer.run(&parts.train.sample()?, &mut Watch::new(&progress))?
+        let sample = parts.train.sample()?;
+        trainer.run_with(&sample, &mut Watch::new(&progress), checkpoints.as_ref())?
     };
     let seconds = start.elapsed().as_secs_f64();
     let fit = &trained.fit;
@@ -131,11 +147,15 @@ pub(super) fn finish(
     }
     for file in files.certificates {
         let text = match extension(file.path()) {
-            "csv" => Certificate::csv(&trained.certificates),
-            "svg" => svg::certificate(&trained.certificates),
-            _ => Certificate::json(&trained.certificates),
+            "csv" => Certificate::csv(&trained.fit.certificates),
+            "svg" => svg::certificate(&trained.fit.certificates),
+            _ => Certificate::json(&trained.fit.certificates),
         };
         file.finish(&text)?;
+    }
+    if let Some(Checkpoints { file, .. }) = &checkpoints {
+        // The run is over: its state has served.
+        let _ = std::fs::remove_file(file);
     }
     if fit.termination == Termination::MaxIter {
         talk.say(format!(
@@ -147,7 +167,7 @@ pub(super) fn finish(
         let value = summary_json(trainer, &trained, &measured, &written, seconds);
         return print(&format!("{value:#}\n"));
     }
-    if let Some(proper) = &trained.proper {
+    if let Some(proper) = &trained.fit.proper {
         talk.say(proper_words(proper));
     } else {
         talk.say(format!(
@@ -157,8 +177,8 @@ pub(super) fn finish(
             short(fit.loss().unwrap_or(f64::NAN)),
         ));
     }
-    if !trained.certificates.is_empty() {
-        print(&certificate_table(&trained.certificates))?;
+    if !trained.fit.certificates.is_empty() {
+        print(&certificate_table(&trained.fit.certificates))?;
     }
     print(&metrics_table(&measured).text(""))?;
     for path in written {
@@ -184,22 +204,22 @@ fn summary_json(
         .iter()
         .map(|(part, summary)| ((*part).to_owned(), metrics_json(summary)))
         .collect();
-    let violated = trained.certificates.iter().filter(|c| c.violated()).count();
+    let violated = trained.fit.certificates.iter().filter(|c| c.violated()).count();
     let mut value = json!({
-        "method": trainer.method().name(),
-        "options": trained.options,
+        "method": trainer.name(),
+        "options": plain_options(&trained.options),
         "termination": fit.termination.name(),
-        "iterations": fit.iterations(),
+        "iterations": trained.iterations(),
         "loss": fit.loss(),
         "seconds": seconds,
         "metrics": metrics,
         "written": written,
     });
-    if !trained.certificates.is_empty() {
+    if !trained.fit.certificates.is_empty() {
         value["certificates"] =
-            json!({"iterations": trained.certificates.len(), "violated": violated});
+            json!({"iterations": trained.fit.certificates.len(), "violated": violated});
     }
-    if let Some(proper) = &trained.proper {
+    if let Some(proper) = &trained.fit.proper {
         value["proper"] = proper_json(proper);
     }
     value

@@ -1,9 +1,10 @@
 //! `synth`: synthetic examples whose true probabilities are known.
 
+use properloss::train::{Kind, Value};
 use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
 use properloss_data::write_csv;
 
-use crate::args::{Family, SynthArgs, parse_link};
+use crate::args::{Family, SynthArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Stream, Talk};
 
@@ -29,7 +30,13 @@ fn make(args: &SynthArgs) -> Result<Synthetic> {
         Family::Gaussians => gaussians(args.rows, Means::Stated, args.seed)?,
         Family::GaussiansUnitNorm => gaussians(args.rows, Means::UnitNorm, args.seed)?,
         Family::SingleIndex => {
-            let link = parse_link(&args.link)?;
+            let Some(Value::Link(link)) = Kind::Link.parse(&args.link) else {
+                return Err(Failure::usage(
+                    format!("--link {}: it must be {}", args.link, Kind::Link.expected()),
+                    "links are written NAME or NAME:A,B, such as --link clipped-line:0.5,0.5",
+                ));
+            };
+            let link = link.build()?;
             let mut family = SingleIndex::new(args.features, args.norm, args.seed)?
                 .with_symmetric_noise(args.noise);
             family.intercept = args.intercept;

@@ -1,11 +1,13 @@
 //! `transfer`: a model on new data under a loss learned before.
 
 use properloss::loss::CanonicalLoss;
+use properloss::train::Value;
+use properloss::train::registry::method;
 use properloss_data::model_file::{AnyFile, read_any};
 
 use super::fit::{Outputs, finish};
 use super::{Parts, load};
-use crate::args::{Method, TransferArgs};
+use crate::args::TransferArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::table::short;
@@ -13,19 +15,21 @@ use crate::train::Trainer;
 
 /// Runs the command.
 pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
-    if args.train.method.is_some() || args.train.link.is_some() {
-        return Err(Failure::user(
+    if args.train.method.is_some() || args.train.given.contains_key("link") {
+        return Err(Failure::usage(
             "transfer minimises the loss of the file: it takes neither --method nor --link",
             "leave them out, or use `properloss fit`",
         ));
     }
-    args.train.check_used(Method::Canonical)?;
+    let canonical = method("canonical")?;
+    let mut settings = args.train.settings(&canonical)?;
     let loss = match read_any(&args.loss)? {
         AnyFile::Loss(loss) => *loss,
         AnyFile::Model(model) => model.loss(),
     };
     let link = loss.link.spec().build()?;
-    if CanonicalLoss::new(link.clone()).is_err() && args.train.l2 == Some(0.0) {
+    if CanonicalLoss::new(link.clone()).is_err() && settings.get("l2") == Some(&Value::Number(0.0))
+    {
         let (low, high) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
         let message = format!(
             "{}: the probabilities of its link stay between {} and {}: its loss has no lower bound, \
@@ -36,11 +40,12 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
         );
         return Err(Failure::user(message, "leave out `--l2 0`, or give a positive penalty"));
     }
-    let trainer = Trainer::canonical(Method::Canonical, link, &args.train);
+    settings.insert("link".into(), Value::Link(link.spec()));
+    let trainer = Trainer::new(canonical, settings);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
     let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
-    finish(&trainer, &parts, files, talk)
+    finish(&trainer, &parts, files, None, talk)
 }

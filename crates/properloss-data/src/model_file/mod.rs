@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use properloss::design::FittedScaling;
-use properloss::train::Model;
+use properloss::link::LinkSpec;
+use properloss::train::{Model, Settings, Value as Setting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -107,6 +108,9 @@ pub struct Fitted {
     /// After how many iterations.
     #[serde(default)]
     pub iterations: u64,
+    /// The sum of the weights of the training rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_weight: Option<f64>,
     /// The program and its version.
     #[serde(default = "program")]
     pub program: String,
@@ -129,6 +133,24 @@ pub enum AnyFile {
     Model(Box<ModelFile>),
     /// A loss.
     Loss(Box<LossFile>),
+}
+
+/// The options of a fit as a file holds them: plain numbers, words and lists. A learned link is part
+/// of the model, and stands here by its kind only.
+pub fn plain_options(settings: &Settings) -> BTreeMap<String, Value> {
+    let plain = |value: &Setting| match value {
+        Setting::Flag(flag) => Value::from(*flag),
+        Setting::Count(count) => Value::from(*count),
+        Setting::Number(number) => Value::from(*number),
+        Setting::Word(word) => Value::from(word.as_str()),
+        Setting::Numbers(numbers) => Value::from(numbers.clone()),
+        Setting::Link(LinkSpec::Builtin { name, params }) if !params.is_empty() => {
+            let params: Vec<String> = params.iter().map(f64::to_string).collect();
+            Value::from(format!("{name}:{}", params.join(",")))
+        }
+        Setting::Link(link) => Value::from(link.name()),
+    };
+    settings.iter().map(|(name, value)| (name.clone(), plain(value))).collect()
 }
 
 /// The name and version of this program, for [`Fitted::program`].

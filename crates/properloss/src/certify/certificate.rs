@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 /// One iteration: the conditions that held, what was claimed, what was observed.
 ///
 /// A quantity that the schedule does not use is NaN (`null` in JSON, empty in CSV).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Certificate {
     /// `t`, from 1.

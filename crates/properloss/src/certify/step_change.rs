@@ -26,6 +26,10 @@ pub fn potential_divergence(u: &PiecewiseLink, a: f64, b: f64) -> f64 {
 pub(crate) struct Pieces(Vec<(f64, f64)>);
 
 impl Pieces {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn fill(&mut self, u: &PiecewiseLink) {
         let (knots, last) = (u.knots(), u.knots().knot_count() - 1);
         self.0.clear();

@@ -6,6 +6,7 @@ use crate::sample::Sample;
 
 /// How features are scaled before training; fitted to the rows of positive weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Scaling {
     /// As they are.
     None,
@@ -20,6 +21,7 @@ pub enum Scaling {
 
 /// A scaling with its numbers: plain data, kept in the model file and applied at prediction.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum FittedScaling {
     /// As they are.
     None,
@@ -100,7 +102,7 @@ impl FittedScaling {
     }
 
     /// `(F w, b - c·(F w))`: the coefficients on raw rows, and what is added to every score.
-    pub(super) fn raw_coefficients(&self, w: &[f64], columns: usize) -> (Vec<f64>, f64) {
+    pub(crate) fn raw_coefficients(&self, w: &[f64], columns: usize) -> (Vec<f64>, f64) {
         let mut raw = w[..columns].to_vec();
         let mut shift = w.get(columns).copied().unwrap_or(0.0);
         match self {

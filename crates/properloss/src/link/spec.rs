@@ -10,6 +10,7 @@ use crate::piecewise::PiecewiseAffine;
 ///
 /// Plain data without a serialisation library; [`LinkSpec::build`] checks everything.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LinkSpec {
     /// A link of the [registry](super::registry).
     Builtin {
@@ -73,4 +74,34 @@ impl LinkSpec {
             LinkSpec::Relative { base, .. } => format!("relative to {}", base.name()),
         }
     }
+}
+
+/// The learned links are stored as their spec, and checked again when they are read.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+    use super::{InverseLink, IsotonicLink, LinkSpec, PiecewiseLink};
+
+    macro_rules! stored {
+        ($link:ty, $kind:ident, $build:expr) => {
+            impl Serialize for $link {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    self.spec().serialize(serializer)
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $link {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    match LinkSpec::deserialize(deserializer)? {
+                        LinkSpec::$kind { z, u } => $build(z, u).map_err(D::Error::custom),
+                        other => Err(D::Error::custom(format!("a link that is {}", other.name()))),
+                    }
+                }
+            }
+        };
+    }
+
+    stored!(PiecewiseLink, Piecewise, PiecewiseLink::from_knots);
+    stored!(IsotonicLink, Isotonic, IsotonicLink::new);
 }

@@ -1,7 +1,9 @@
 //! How far to go along a direction.
 
+use crate::error::Result;
+
 /// A function of the step length: value and derivative.
-pub(super) type Along<'a> = dyn Fn(f64) -> (f64, f64) + 'a;
+pub(super) type Along<'a> = dyn FnMut(f64) -> Result<(f64, f64)> + 'a;
 
 /// Demanded decrease, as a share of what the slope at 0 promises.
 const DECREASE: f64 = 0.1;
@@ -17,16 +19,16 @@ const MAX_EVALUATIONS: usize = 60;
 /// Zhang's form); and the slope must have flattened, so that steps are not too short. Tried
 /// first is 1, the full Newton step; a bracket of a too-short and a too-long step is then cut where
 /// its slopes say the zero lies, kept away from its ends.
-pub(super) fn search(along: &Along<'_>, value: f64, slope: f64) -> Option<f64> {
+pub(super) fn search(along: &mut Along<'_>, value: f64, slope: f64) -> Result<Option<f64>> {
     if slope.is_nan() || slope >= 0.0 {
-        return None;
+        return Ok(None);
     }
     let rounding = 16.0 * f64::EPSILON * value.abs().max(f64::MIN_POSITIVE);
     let (mut short, mut short_slope) = (0.0, slope);
     let mut long: Option<(f64, f64)> = None;
     let mut t = 1.0;
     for _ in 0..MAX_EVALUATIONS {
-        let (value_t, slope_t) = along(t);
+        let (value_t, slope_t) = along(t)?;
         let falls = value_t <= value + DECREASE * t * slope;
         let falls_by_slope =
             value_t <= value + rounding && slope_t <= (2.0 * DECREASE - 1.0) * slope;
@@ -35,7 +37,7 @@ pub(super) fn search(along: &Along<'_>, value: f64, slope: f64) -> Option<f64> {
         } else if slope_t < FLATTENING * slope {
             (short, short_slope) = (t, slope_t);
         } else {
-            return Some(t);
+            return Ok(Some(t));
         }
         t = match long {
             None => 4.0 * t,
@@ -54,7 +56,7 @@ pub(super) fn search(along: &Along<'_>, value: f64, slope: f64) -> Option<f64> {
             break;
         }
     }
-    (short > 0.0).then_some(short)
+    Ok((short > 0.0).then_some(short))
 }
 
 #[cfg(test)]
@@ -63,7 +65,7 @@ mod tests {
 
     fn check(f: &dyn Fn(f64) -> (f64, f64)) -> f64 {
         let (value, slope) = f(0.0);
-        let t = search(f, value, slope).expect("a step");
+        let t = search(&mut |t| Ok(f(t)), value, slope).unwrap().expect("a step");
         let (value_t, slope_t) = f(t);
         assert!(value_t < value && slope_t >= FLATTENING * slope);
         t
@@ -77,8 +79,8 @@ mod tests {
         // A kink: slope -1 up to 0.3, +5 beyond.
         let kink = |t: f64| if t < 0.3 { (-t, -1.0) } else { (5.0 * (t - 0.3) - 0.3, 5.0) };
         let (value, slope) = kink(0.0);
-        let t = search(&kink, value, slope).expect("a step");
+        let t = search(&mut |t| Ok(kink(t)), value, slope).unwrap().expect("a step");
         assert!(kink(t).0 < 0.0);
-        assert_eq!(search(&|t| (t, 1.0), 0.0, 1.0), None, "uphill");
+        assert_eq!(search(&mut |t| Ok((t, 1.0)), 0.0, 1.0), Ok(None), "uphill");
     }
 }

@@ -3,10 +3,8 @@
 //! ```text
 //! minimise  f(w) = E[φ_i(w·x̃_i)] + (l2/2) |w|²        (the intercept is not penalised)
 //! ```
-//! where `E` is the weighted mean over the rows. A [`RowLoss`] says what a row contributes at a
-//! score: value, slope and a curvature that is not negative. For a canonical loss these are
-//! `loss(y, z)`, `u(z) - y` and `u'(z)` ([`CanonicalRows`]); for a likelihood under another link the
-//! curvature is the Fisher information.
+//! where `E` is the weighted mean over the rows and `φ` the canonical loss of a link: value
+//! `loss(y, z)`, slope `u(z) - y`, curvature `u'(z)`.
 //!
 //! The method is a damped Newton iteration. The step solves `(H + D) p = -g`, densely where that is
 //! cheaper and by conjugate gradients elsewhere; along `p` only the scores move, `z + t X̃p`, so the
@@ -18,42 +16,19 @@
 mod cholesky;
 mod line_search;
 mod newton;
-mod rows;
 mod step;
 
-pub use newton::minimise;
-pub use rows::CanonicalRows;
+pub use newton::{Newton, minimise};
 
 use std::ops::ControlFlow;
 
-use crate::design::Design;
-
-/// What one row contributes to the objective at a score.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RowTerm {
-    /// `φ(z)`.
-    pub value: f64,
-    /// `φ'(z)`.
-    pub slope: f64,
-    /// `φ''(z)`, or a stand-in for it; not negative.
-    pub curvature: f64,
-}
-
-/// A loss per row as a function of its score.
-pub trait RowLoss: Sync {
-    /// The contribution of row `row` at score `z`.
-    fn term(&self, row: usize, z: f64) -> RowTerm;
-}
+use crate::link::InverseLink;
 
 /// What is minimised.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// The rows.
-    pub design: &'a Design<'a>,
-    /// Their weights; 1 each if not given. Not negative, with a positive sum.
-    pub weights: Option<&'a [f64]>,
-    /// What they contribute.
-    pub loss: &'a dyn RowLoss,
+    /// The link whose canonical loss the rows have.
+    pub link: &'a dyn InverseLink,
     /// The factor of the penalty `|w|²/2`; not negative.
     pub l2: f64,
 }
@@ -89,6 +64,7 @@ impl Default for Options {
 }
 
 /// Where an iteration stands, before its step.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
     /// Steps done.
@@ -123,14 +99,11 @@ pub enum Stop {
 pub struct Minimum {
     /// The coefficients, the intercept last if the design has one.
     pub w: Vec<f64>,
-    /// The scores `X̃ w`.
-    pub z: Vec<f64>,
     /// Where it stands.
     pub last: Iteration,
     /// Why it ended.
     pub stop: Stop,
 }
 
-/// Called before every step and at the end with the iterate `w` and its scores `z`; may stop the
-/// run.
-pub type Watch<'a> = dyn FnMut(&Iteration, &[f64], &[f64]) -> ControlFlow<()> + 'a;
+/// Called before every step and at the end with the iterate `w`; may stop the run.
+pub type Watch<'a> = dyn FnMut(&Iteration, &[f64]) -> ControlFlow<()> + 'a;

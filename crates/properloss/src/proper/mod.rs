@@ -18,6 +18,7 @@
 mod calibrator;
 mod curve;
 mod descent;
+mod estimator;
 mod folds;
 mod lines;
 mod metric;
@@ -25,6 +26,8 @@ mod passes;
 mod path;
 mod refit;
 pub mod smooth;
+
+pub(crate) use estimator::method;
 
 pub use calibrator::{Calibration, Calibrator, ScoreKind};
 pub use folds::Folds;

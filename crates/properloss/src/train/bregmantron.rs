@@ -3,13 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Automatic, Descent, DescentOptions};
+use super::gradient_step::{Automatic, GradientStep, StepOptions};
 use super::link_step::{LinkFit, LinkStep};
-use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish, model};
-use crate::design::{Design, Scaling};
+use super::settings::{POSITIVE, SHARE};
+use super::{
+    Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
+    Termination, Trainer, registry, run, stopping,
+};
+use crate::design::Scaling;
 use crate::error::{Error, Result};
-use crate::link::{InverseLink, PiecewiseLink};
+use crate::link::{InverseLink, LinkSpec, PiecewiseLink};
+use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
 
 /// What Step 3 fits the new predictions to.
@@ -109,55 +113,16 @@ impl BregmanTron {
 
     /// Trains; the observer sees every iteration and may stop the run.
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        self.check()?;
-        let design = Design::new(sample, self.scaling, false);
-        let options = DescentOptions {
+        run(self, &mut Local::new(sample), None, observer)
+    }
+
+    fn step_options(&self) -> StepOptions {
+        StepOptions {
             step: self.step,
             automatic: Automatic::Lipschitz(self.slope_max),
             l2: self.l2,
             max_norm: self.max_norm,
-        };
-        // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
-        let mut descent = Descent::new(sample, &design, options);
-        let mut link_step = LinkStep::new(self, sample, descent.take_predictions())?;
-        let mut progress = Progress::new(self.max_iter, self.tol);
-
-        let termination = loop {
-            // One visit to the thread pool for all steps: every visit costs two changes of thread.
-            let (moved, fitted, loss) = rayon::scope(|_| -> Result<_> {
-                // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
-                let moved = descent.advance_from_predictions();
-                // Step 2: order the examples by w_{t+1}·x.
-                link_step.order(descent.z())?;
-                // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
-                // Step 4: u_{t+1} = fit(y_hat_{t+1}).
-                let fitted = link_step.fit(descent.take_predictions())?;
-                let loss = link_step.predict(descent.take_predictions())?;
-                Ok((moved, fitted, loss))
-            })?;
-            let LinkFit { slope_min, slope_max, change } = fitted;
-
-            let (score_min, score_max) = link_step.score_range();
-            let iteration = Iteration {
-                iteration: progress.next(),
-                loss,
-                gap: moved.gap,
-                step: moved.eta,
-                score_min,
-                score_max,
-                slope_min,
-                slope_max,
-                link_change: change,
-                weight_change: moved.weight_change,
-            };
-            let reached = || model(&design, descent.w(), Arc::new(link_step.link().clone()));
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
-            {
-                break termination;
-            }
-        };
-        let link: Arc<dyn InverseLink> = Arc::new(link_step.into_link());
-        finish(&design, descent.w(), link, termination, progress)
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -174,4 +139,174 @@ impl BregmanTron {
         }
         Ok(())
     }
+}
+
+/// `w_t` and `u_t`; the predictions `y_hat_t` are with the rows.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct BregmanTronState {
+    descent: GradientStep,
+    link: LinkStep,
+}
+
+impl Trainer for BregmanTron {
+    type State = BregmanTronState;
+
+    fn start(&self, rows: &mut dyn Rows) -> Result<BregmanTronState> {
+        self.check()?;
+        rows.scale(self.scaling, false)?;
+        // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
+        let descent = GradientStep::start(rows, self.step_options())?;
+        let link = LinkStep::start(self, rows)?;
+        Ok(BregmanTronState { descent, link })
+    }
+
+    fn step(
+        &self,
+        state: &mut BregmanTronState,
+        rows: &mut dyn Rows,
+    ) -> Result<ControlFlow<Termination, Iteration>> {
+        // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
+        let moved = state.descent.advance(rows, self.step_options())?;
+        // Step 2: order the examples by w_{t+1}·x.
+        let by_score = rows.by_score()?;
+        let (score_min, score_max) = by_score.range();
+        // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
+        // Step 4: u_{t+1} = fit(y_hat_{t+1}).
+        let LinkFit { slope_min, slope_max, change, loss } = state.link.fit(self, by_score)?;
+        Ok(ControlFlow::Continue(Iteration {
+            iteration: 0,
+            loss,
+            gap: moved.gap,
+            step: moved.eta,
+            score_min,
+            score_max,
+            slope_min,
+            slope_max,
+            link_change: change,
+            weight_change: moved.weight_change,
+        }))
+    }
+
+    fn settled(&self, history: &[Iteration]) -> Option<Termination> {
+        stopping::settled(history, self.max_iter, self.tol)
+    }
+
+    fn reached<'s>(&'s self, state: &'s BregmanTronState) -> (&'s [f64], Arc<dyn InverseLink>) {
+        (state.descent.w(), Arc::new(state.link.link().clone()))
+    }
+}
+
+/// BregmanTron and its variants, as the registry lists them.
+pub(super) fn method(name: &'static str) -> Method {
+    let (summary, fixed): (_, &'static [_]) = match name {
+        "labels" => ("Weights and link; the link is fitted to the labels", &[("target", "labels")]),
+        "refit" => (
+            "Weights and link; the link is fitted to its own previous values at the new scores",
+            &[("target", "refit")],
+        ),
+        "approx" => (
+            "Weights and link; any link that the slopes allow (the paper's approximation)",
+            &[("target", "approx")],
+        ),
+        _ => (
+            "Weights and link; the link is fitted to the previous predictions (the paper's algorithm)",
+            &[("target", "previous")],
+        ),
+    };
+    let defaults = BregmanTron::new(target_of(name));
+    let objective = match defaults.objective {
+        LinkObjective::Bregman => "bregman",
+        LinkObjective::Quadratic => "quadratic",
+    };
+    let mut options = vec![
+        registry::max_iter(1000),
+        registry::tol(
+            1e-5,
+            "Stop when loss and weights change by less than this, relatively; 0: never",
+        ),
+        registry::scaling(),
+        OptionSpec::new("slope_min", POSITIVE, "The least slope of the link").number(0.01),
+        OptionSpec::new("slope_max", POSITIVE, "The largest slope of the link").number(1.0),
+        OptionSpec::new(
+            "kappa",
+            SHARE,
+            "How far the least slope alone may lift the link over the range of the scores, as a \
+             share of the way from 0 to 1",
+        )
+        .number(defaults.kappa),
+        OptionSpec::new("objective", Kind::Choice(OBJECTIVES), "How the link is fitted")
+            .word(objective),
+        OptionSpec::new(
+            "end_slope",
+            Kind::Choice(&[("min", "the least slope"), ("max", "the largest slope")]),
+            "The slope of the link beyond the data",
+        )
+        .word("min"),
+        OptionSpec::new(
+            "initial_link",
+            Kind::Link,
+            "The link to start from: a line or a learned link",
+        ),
+    ];
+    options.extend(registry::descent());
+    let build: fn(Checked<'_>, &mut Settings, &Shape) -> Result<Box<dyn Estimator>> = match name {
+        "labels" => |s, _, _| build(Target::Labels, s),
+        "refit" => |s, _, _| build(Target::Refit, s),
+        "approx" => |s, _, _| build(Target::Approx, s),
+        _ => |s, _, _| build(Target::Previous, s),
+    };
+    Method { name, class: ("BregmanTronClassifier", fixed), summary, options, build }
+}
+
+const OBJECTIVES: &[(&str, &str)] = &[
+    ("bregman", "by the Bregman divergence of the previous loss"),
+    ("quadratic", "by least squares"),
+];
+
+fn target_of(name: &str) -> Target {
+    match name {
+        "labels" => Target::Labels,
+        "refit" => Target::Refit,
+        "approx" => Target::Approx,
+        _ => Target::Previous,
+    }
+}
+
+fn build(target: Target, s: Checked<'_>) -> Result<Box<dyn Estimator>> {
+    let mut trainer = BregmanTron::new(target);
+    trainer.objective = match s.word("objective") {
+        "bregman" => LinkObjective::Bregman,
+        _ => LinkObjective::Quadratic,
+    };
+    trainer.max_iter = s.count("max_iter").unwrap_or(trainer.max_iter);
+    trainer.tol = s.required("tol")?;
+    trainer.step = registry::step_of(s);
+    trainer.slope_min = s.required("slope_min")?;
+    trainer.slope_max = s.required("slope_max")?;
+    trainer.kappa = s.required("kappa")?;
+    trainer.l2 = s.required("l2")?;
+    trainer.max_norm = s.number("max_norm");
+    trainer.scaling = registry::scaling_of(s);
+    trainer.end_slope = if s.word("end_slope") == "max" { EndSlope::Max } else { EndSlope::Min };
+    trainer.initial_link = s.link("initial_link").map(initial_link).transpose()?;
+    trainer.check()?;
+    Ok(Box::new(trainer))
+}
+
+/// A first link must be piecewise affine; the clipped line is.
+fn initial_link(spec: &LinkSpec) -> Result<PiecewiseLink> {
+    let link = spec.build()?;
+    if let Some(piecewise) = link.as_piecewise() {
+        return Ok(piecewise.clone());
+    }
+    let (low, high) = link.support();
+    if spec.name() == "clipped-line" {
+        return PiecewiseLink::from_knots(vec![low, high], vec![0.0, 1.0]);
+    }
+    Err(Error::Option {
+        option: "initial_link".into(),
+        value: spec.name(),
+        expected: "a line, such as clipped-line:0.5,0.5 (slope, value at 0), or a learned link"
+            .into(),
+    })
 }

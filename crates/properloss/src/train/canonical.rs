@@ -3,13 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, Termination, finish, model, range};
-use crate::design::{Design, Scaling};
+use super::settings::NOT_NEGATIVE;
+use super::{
+    Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
+    Termination, Trainer, registry, run,
+};
+use crate::design::Scaling;
 use crate::error::{Error, Result};
-use crate::link::InverseLink;
+use crate::link::{InverseLink, LinkSpec};
 use crate::loss::CanonicalLoss;
-use crate::optimize::{self, CanonicalRows, Options, Problem, Solver, Stop, minimise};
+use crate::optimize::{Newton, Problem, Solver};
+use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
 
 /// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for the canonical loss of a given link.
@@ -59,65 +63,70 @@ impl CanonicalLossTrainer {
 
     /// Trains; the observer sees every Newton step and may stop the run.
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
+        run(self, &mut Local::new(sample), None, observer)
+    }
+
+    fn problem(&self) -> Problem<'_> {
+        Problem { link: &*self.link, l2: self.l2 }
+    }
+}
+
+impl Trainer for CanonicalLossTrainer {
+    type State = Newton;
+
+    fn start(&self, rows: &mut dyn Rows) -> Result<Newton> {
         super::check_common(self.max_iter, self.tol, Step::Auto, self.l2, None)?;
         // Without a lower bound of the loss only the penalty holds the weights.
         if self.l2 == 0.0 && CanonicalLoss::new(self.link.clone()).is_err() {
             return Err(Error::NeedsPenalty { link: self.link.spec().name() });
         }
-        let design = Design::new(sample, self.scaling, self.fit_intercept);
-        let start = match &self.warm_start {
-            Some(start) if start.len() == design.dimension() => start.clone(),
-            Some(start) => {
-                return Err(Error::LengthMismatch {
-                    what: "warm_start",
-                    length: start.len(),
-                    other: "the coefficients",
-                    other_length: design.dimension(),
-                });
-            }
-            None => vec![0.0; design.dimension()],
-        };
-        let rows = CanonicalRows { link: &*self.link, labels: sample.labels() };
-        let problem =
-            Problem { design: &design, weights: sample.weights(), loss: &rows, l2: self.l2 };
-        let options =
-            Options { gradient_tolerance: self.tol, max_iter: self.max_iter, solver: self.solver };
+        rows.scale(self.scaling, self.fit_intercept)?;
+        let zeros = vec![0.0; rows.dimension()];
+        let start = self.warm_start.as_ref().unwrap_or(&zeros);
+        Newton::start(&self.problem(), rows, start, self.solver)
+    }
 
-        let mut progress = Progress::new(usize::MAX, 0.0);
-        let mut previous: Option<Vec<f64>> = None;
-        let mut watch = |at: &optimize::Iteration, w: &[f64], z: &[f64]| {
-            let change = previous.as_ref().map_or(0.0, |previous| relative_change(previous, w));
-            previous = Some(w.to_vec());
-            if at.iteration == 0 {
-                return ControlFlow::Continue(());
-            }
-            let (score_min, score_max) = range(z);
-            let iteration = Iteration {
-                iteration: progress.next(),
-                loss: at.value,
-                gap: at.gradient_norm,
-                step: at.step,
-                score_min,
-                score_max,
-                slope_min: 0.0,
-                slope_max: f64::INFINITY,
-                link_change: 0.0,
-                weight_change: change,
-            };
-            let reached = || model(&design, w, self.link.clone());
-            match progress.record(iteration, observer, &reached) {
-                ControlFlow::Break(Termination::Stopped) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        };
-        let minimum = minimise(&problem, &start, &options, &mut watch)?;
-        let termination = match minimum.stop {
-            Stop::Converged => Termination::Converged,
-            Stop::MaxIter => Termination::MaxIter,
-            Stop::Stopped => Termination::Stopped,
-            Stop::Stalled => Termination::Stalled,
-        };
-        finish(&design, &minimum.w, self.link.clone(), termination, progress)
+    fn resumed(&self, state: &mut Newton, rows: &mut dyn Rows) -> Result<()> {
+        state.refresh(&self.problem(), rows)
+    }
+
+    fn step(
+        &self,
+        state: &mut Newton,
+        rows: &mut dyn Rows,
+    ) -> Result<ControlFlow<Termination, Iteration>> {
+        if state.at().gradient_norm <= self.tol {
+            return Ok(ControlFlow::Break(Termination::Converged));
+        }
+        if state.at().iteration >= self.max_iter {
+            return Ok(ControlFlow::Break(Termination::MaxIter));
+        }
+        let before = state.w().to_vec();
+        if !state.step(&self.problem(), rows, self.tol)? {
+            return Ok(ControlFlow::Break(Termination::Stalled));
+        }
+        let (score_min, score_max) = rows.reach(0.0)?;
+        Ok(ControlFlow::Continue(Iteration {
+            iteration: 0,
+            loss: state.at().value,
+            gap: state.at().gradient_norm,
+            step: state.at().step,
+            score_min,
+            score_max,
+            slope_min: 0.0,
+            slope_max: f64::INFINITY,
+            link_change: 0.0,
+            weight_change: relative_change(&before, state.w()),
+        }))
+    }
+
+    /// The next step looks at the gradient first.
+    fn settled(&self, _: &[Iteration]) -> Option<Termination> {
+        None
+    }
+
+    fn reached<'s>(&'s self, state: &'s Newton) -> (&'s [f64], Arc<dyn InverseLink>) {
+        (state.w(), self.link.clone())
     }
 }
 
@@ -126,4 +135,80 @@ fn relative_change(v: &[f64], w: &[f64]) -> f64 {
     let moved: f64 = v.iter().zip(w).map(|(v, w)| (w - v) * (w - v)).sum();
     let length: f64 = w.iter().map(|w| w * w).sum();
     moved.sqrt() / length.sqrt().max(f64::MIN_POSITIVE)
+}
+
+/// The minimum of a canonical loss, as the registry lists it; `logistic` has the sigmoid.
+pub(super) fn method(name: &'static str) -> Method {
+    let logistic = name == "logistic";
+    let mut options = vec![
+        OptionSpec::new(
+            "l2",
+            NOT_NEGATIVE,
+            "The penalty l2/2 |w|^2 on the weights of the scaled features, beside the mean loss; \
+             by default one over the rows",
+        ),
+        registry::max_iter(200),
+        registry::tol(1e-10, "The norm of the gradient to reach"),
+        registry::scaling(),
+        registry::fit_intercept(),
+        OptionSpec::new(
+            "solver",
+            Kind::Choice(&[
+                ("auto", "whichever is cheaper"),
+                ("newton-cholesky", "the matrix is formed and factorised"),
+                ("newton-cg", "conjugate gradients"),
+            ]),
+            "How Newton steps are found",
+        )
+        .word("auto"),
+    ];
+    if !logistic {
+        options.insert(0, OptionSpec::new("link", Kind::Link, "The link whose loss is minimised"));
+    }
+    Method {
+        name,
+        class: ("CanonicalLossClassifier", if logistic { &[("loss", "sigmoid")] } else { &[] }),
+        summary: if logistic {
+            "Logistic regression: `canonical` with the sigmoid"
+        } else {
+            "Weights under the loss of a fixed link, to the minimum"
+        },
+        options,
+        build: if logistic {
+            |s, all, shape| build(LinkSpec::builtin("sigmoid").build()?, s, all, shape)
+        } else {
+            |s, all, shape| match s.link("link") {
+                Some(link) => build(link.build()?, s, all, shape),
+                None => Err(Error::Option {
+                    option: "link".into(),
+                    value: "missing".into(),
+                    expected: "a link; the method logistic has the sigmoid".into(),
+                }),
+            }
+        },
+    }
+}
+
+fn build(
+    link: Arc<dyn InverseLink>,
+    s: Checked<'_>,
+    all: &mut Settings,
+    shape: &Shape,
+) -> Result<Box<dyn Estimator>> {
+    // One over the rows, as is usual: without a penalty, data that a line separates have no minimum.
+    let l2 = s.number("l2").unwrap_or(1.0 / shape.total_weight);
+    all.insert("l2".into(), registry::number(l2));
+    Ok(Box::new(CanonicalLossTrainer {
+        l2,
+        max_iter: s.count("max_iter").unwrap_or(200),
+        tol: s.required("tol")?,
+        scaling: registry::scaling_of(s),
+        fit_intercept: s.flag("fit_intercept"),
+        solver: match s.word("solver") {
+            "newton-cholesky" => Solver::Dense,
+            "newton-cg" => Solver::ConjugateGradient,
+            _ => Solver::Auto,
+        },
+        ..CanonicalLossTrainer::new(link)
+    }))
 }

@@ -3,12 +3,15 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Automatic, Descent, DescentOptions, mean_loss};
-use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish, model};
-use crate::design::{Design, Scaling};
+use super::gradient_step::{Automatic, GradientStep, StepOptions};
+use super::{
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer, registry, run,
+    stopping,
+};
+use crate::design::Scaling;
 use crate::error::Result;
-use crate::link::InverseLink;
+use crate::link::{InverseLink, LinkSpec};
+use crate::rows::{Local, Rows};
 use crate::sample::Sample;
 
 /// GLMTron (Kakade et al. 2011; a baseline of the paper, there with the sigmoid).
@@ -49,46 +52,91 @@ impl Glmtron {
 
     /// Trains; the observer sees every iteration and may stop the run.
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
-        let link = &*self.link;
-        let design = Design::new(sample, self.scaling, self.fit_intercept);
-        let options = DescentOptions {
+        run(self, &mut Local::new(sample), None, observer)
+    }
+
+    fn step_options(&self) -> StepOptions {
+        StepOptions {
             step: self.step,
             automatic: Automatic::LineSearch,
             l2: self.l2,
             max_norm: self.max_norm,
-        };
-        let mut descent = Descent::new(sample, &design, options);
-        let mut y_hat = vec![link.u(0.0); sample.rows()];
-        let mut progress = Progress::new(self.max_iter, self.tol);
+        }
+    }
+}
 
-        let termination = loop {
-            // w <- w + eta E[(y - u(w·x)) x]
-            let moved = descent.advance(link, &y_hat);
-            // y_hat <- u(w·x)
-            for (y_hat, &z) in y_hat.iter_mut().zip(descent.z()) {
-                *y_hat = link.u(z);
-            }
-            let loss = mean_loss(link, sample, |i| descent.z()[i]);
-            let (score_min, score_max) = super::range(descent.z());
-            let iteration = Iteration {
-                iteration: progress.next(),
-                loss,
-                gap: moved.gap,
-                step: moved.eta,
-                score_min,
-                score_max,
-                slope_min: 0.0,
-                slope_max: f64::INFINITY,
-                link_change: 0.0,
-                weight_change: moved.weight_change,
-            };
-            let reached = || model(&design, descent.w(), self.link.clone());
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
-            {
-                break termination;
-            }
-        };
-        finish(&design, descent.w(), self.link.clone(), termination, progress)
+impl Trainer for Glmtron {
+    type State = GradientStep;
+
+    fn start(&self, rows: &mut dyn Rows) -> Result<GradientStep> {
+        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
+        rows.scale(self.scaling, self.fit_intercept)?;
+        GradientStep::start(rows, self.step_options())
+    }
+
+    fn step(
+        &self,
+        state: &mut GradientStep,
+        rows: &mut dyn Rows,
+    ) -> Result<ControlFlow<Termination, Iteration>> {
+        // w <- w + eta E[(y - u(w·x)) x]
+        let moved = state.advance_under(rows, &*self.link, self.step_options())?;
+        let (score_min, score_max) = rows.reach(0.0)?;
+        Ok(ControlFlow::Continue(Iteration {
+            iteration: 0,
+            loss: rows.loss(&*self.link, 0.0)?,
+            gap: moved.gap,
+            step: moved.eta,
+            score_min,
+            score_max,
+            slope_min: 0.0,
+            slope_max: f64::INFINITY,
+            link_change: 0.0,
+            weight_change: moved.weight_change,
+        }))
+    }
+
+    fn settled(&self, history: &[Iteration]) -> Option<Termination> {
+        stopping::settled(history, self.max_iter, self.tol)
+    }
+
+    fn reached<'s>(&'s self, state: &'s GradientStep) -> (&'s [f64], Arc<dyn InverseLink>) {
+        (state.w(), self.link.clone())
+    }
+}
+
+/// GLMTron, as the registry lists it.
+pub(super) fn method() -> Method {
+    let mut options = vec![
+        OptionSpec::new("link", Kind::Link, "The fixed link").link("sigmoid"),
+        registry::max_iter(1000),
+        registry::tol(
+            1e-6,
+            "Stop when loss and weights change by less than this, relatively; 0: never",
+        ),
+        registry::scaling(),
+        registry::fit_intercept(),
+    ];
+    options.extend(registry::descent());
+    Method {
+        name: "glmtron",
+        class: ("GlmtronClassifier", &[]),
+        summary: "Weights under a fixed link, by gradient steps",
+        options,
+        build: |s, _, _| {
+            let link = s
+                .link("link")
+                .map_or_else(|| LinkSpec::builtin("sigmoid").build(), LinkSpec::build)?;
+            Ok(Box::new(Glmtron {
+                max_iter: s.count("max_iter").unwrap_or(1000),
+                tol: s.required("tol")?,
+                step: registry::step_of(s),
+                l2: s.required("l2")?,
+                max_norm: s.number("max_norm"),
+                scaling: registry::scaling_of(s),
+                fit_intercept: s.flag("fit_intercept"),
+                ..Glmtron::new(link)
+            }))
+        },
     }
 }

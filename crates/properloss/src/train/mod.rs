@@ -15,15 +15,18 @@
 mod bregmantron;
 mod canonical;
 mod certified;
-mod descent;
 mod glmtron;
+mod gradient_step;
 mod link_step;
 mod model;
 mod observer;
-mod progress;
+pub mod registry;
+mod settings;
 mod slisotron;
 mod sorted_loss;
 mod step;
+mod stopping;
+mod trainer;
 
 pub use bregmantron::{BregmanTron, EndSlope, LinkObjective, Target};
 pub use canonical::CanonicalLossTrainer;
@@ -31,15 +34,13 @@ pub use certified::{Candidate, Certified, CertifiedFit, Schedule, Slopes};
 pub use glmtron::Glmtron;
 pub use model::{Fit, Model};
 pub use observer::{Iteration, Observer, Silent, Termination};
+pub use registry::{Estimator, Method};
+pub use settings::{Checked, Kind, OptionSpec, Settings, Value};
 pub use slisotron::{Isotonic, Slisotron};
 pub use step::Step;
+pub use trainer::{Stored, Trainer, run};
 
-use std::sync::Arc;
-
-use crate::design::{Design, FittedScaling};
 use crate::error::{Error, Result};
-use crate::link::InverseLink;
-use progress::Progress;
 
 /// The checks every trainer makes of the options they share.
 fn check_common(
@@ -65,28 +66,4 @@ fn check_common(
         }
         _ => step.check(),
     }
-}
-
-/// Wraps up the run.
-fn finish(
-    design: &Design<'_>,
-    w: &[f64],
-    link: Arc<dyn InverseLink>,
-    termination: Termination,
-    progress: Progress,
-) -> Result<Fit> {
-    let model = model(design, w, link)?;
-    Ok(Fit { model, termination, history: progress.into_history() })
-}
-
-/// The classifier of these weights: the scaling is folded into the coefficients.
-fn model(design: &Design<'_>, w: &[f64], link: Arc<dyn InverseLink>) -> Result<Model> {
-    let (coefficients, intercept) = design.original_coefficients(w);
-    let unit_rows = matches!(design.scaling(), FittedScaling::UnitRows);
-    Model::new(coefficients, intercept, unit_rows, link)
-}
-
-/// The least and the largest score.
-fn range(z: &[f64]) -> (f64, f64) {
-    z.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &z| (low.min(z), high.max(z)))
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::{Iteration, Termination};
+use crate::certify::Certificate;
 use crate::design::{Design, FittedScaling};
 use crate::error::{Error, Result};
 use crate::link::InverseLink;
+use crate::proper::ProperFit;
 use crate::sample::Matrix;
 
 /// Rows a thread takes at a time when it applies a link.
@@ -90,7 +92,9 @@ impl Model {
         Ok(z)
     }
 
-    /// `u(w·x_i + b)`, in `[0, 1]`.
+    /// `u(w·x_i + b)`, in `[0, 1]`; strictly between 0 and 1 on a side where the link only tends to its
+    /// end ([`InverseLink::support`] is infinite there), also where the nearest number would be the
+    /// end itself.
     pub fn probabilities(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
         let mut z = self.scores(matrix)?;
         self.apply_link(&mut z);
@@ -99,11 +103,21 @@ impl Model {
 
     /// `z <- u(z)` for a slice of scores.
     pub fn apply_link(&self, z: &mut [f64]) {
+        let (low, high) = self.bounds();
         z.par_chunks_mut(CHUNK).for_each(|chunk| {
             for z in chunk {
-                *z = self.link.u(*z);
+                *z = self.link.u(*z).clamp(low, high);
             }
         });
+    }
+
+    /// The least and the largest probability that the model gives.
+    fn bounds(&self) -> (f64, f64) {
+        let (z_min, z_max) = self.link.support();
+        (
+            if z_min == f64::NEG_INFINITY { f64::MIN_POSITIVE } else { 0.0 },
+            if z_max == f64::INFINITY { 1.0 - f64::EPSILON / 2.0 } else { 1.0 },
+        )
     }
 }
 
@@ -112,10 +126,16 @@ impl Model {
 pub struct Fit {
     /// The classifier.
     pub model: Model,
+    /// The scaling it was trained under.
+    pub scaling: FittedScaling,
     /// Why the run ended.
     pub termination: Termination,
     /// One entry an iteration.
     pub history: Vec<Iteration>,
+    /// One an iteration, from a trainer that gives any.
+    pub certificates: Vec<Certificate>,
+    /// What cross-validation weighed, from the default estimator.
+    pub proper: Option<Box<ProperFit>>,
 }
 
 impl Fit {

@@ -6,6 +6,7 @@ use super::Model;
 use crate::error::Result;
 
 /// The state after one iteration of a trainer.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
     /// `t`, from 1.
@@ -45,6 +46,16 @@ pub trait Observer {
     ) -> ControlFlow<()> {
         self.observe(iteration)
     }
+
+    /// Whether the state of the run should be stored now.
+    fn wants_checkpoint(&mut self) -> bool {
+        false
+    }
+
+    /// The state of the run, as [`run`](super::run) takes it up again.
+    fn checkpoint(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Looks at nothing and never stops a run.
@@ -64,6 +75,7 @@ impl<F: FnMut(&Iteration) -> ControlFlow<()>> Observer for F {
 }
 
 /// Why a run ended.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Termination {

@@ -3,13 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::descent::{Automatic, Descent, DescentOptions, mean_loss};
-use super::progress::Progress;
-use super::{Fit, Iteration, Observer, Step, finish, model};
-use crate::chain::{ChainProblem, Objective, ScoreOrder, Workspace, isotonic_into};
-use crate::design::{Design, Scaling};
+use super::gradient_step::{Automatic, GradientStep, StepOptions};
+use super::{
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer, registry, run,
+    stopping,
+};
+use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
+use crate::design::Scaling;
 use crate::error::Result;
 use crate::link::{InverseLink, IsotonicLink};
+use crate::rows::{ByScore, Local, Rows};
 use crate::sample::Sample;
 
 /// Which regression of the labels on the scores makes the link.
@@ -60,60 +63,87 @@ impl Slisotron {
 
     /// Trains; the observer sees every iteration and may stop the run.
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
-        let design = Design::new(sample, self.scaling, false);
-        let options = DescentOptions {
+        run(self, &mut Local::new(sample), None, observer)
+    }
+
+    fn step_options(&self) -> StepOptions {
+        StepOptions {
             step: self.step,
             automatic: Automatic::Lipschitz(END_SLOPE),
             l2: self.l2,
             max_norm: self.max_norm,
-        };
+        }
+    }
+}
+
+/// `w_t` and `u_t`; the predictions are with the rows.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SlisotronState {
+    descent: GradientStep,
+    link: IsotonicLink,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    regression: Regression,
+}
+
+impl Trainer for Slisotron {
+    type State = SlisotronState;
+
+    fn start(&self, rows: &mut dyn Rows) -> Result<SlisotronState> {
+        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
+        rows.scale(self.scaling, false)?;
         // w_1 = 0: every score is 0 and the link there is the base rate.
-        let mut descent = Descent::new(sample, &design, options);
-        let mut regression = Regression::new(self.isotonic);
-        let mut link = regression.fit(descent.z(), sample)?;
-        let mut y_hat: Vec<f64> = vec![link.u(0.0); sample.rows()];
-        let mut progress = Progress::new(self.max_iter, self.tol);
+        let descent = GradientStep::start(rows, self.step_options())?;
+        let mut regression = Regression::default();
+        let link = regression.fit(self.isotonic, &rows.by_score()?)?;
+        rows.predict(&link)?;
+        Ok(SlisotronState { descent, link, regression })
+    }
 
-        let termination = loop {
-            // Step 1: w_{t+1} = w_t - eta E[(u_t(w_t·x) - y) x].
-            let moved = descent.advance(&link, &y_hat);
-            // Steps 2 and 3: order the examples by z = w_{t+1}·x. Step 4: regress the labels on z.
-            let next = regression.fit(descent.z(), sample)?;
-            let scores = regression.order.scores();
-            let change = scores.iter().map(|&z| (next.u(z) - link.u(z)).abs()).fold(0.0, f64::max);
-            link = next;
-            regression.order.scatter(&regression.values, &mut y_hat)?;
+    fn step(
+        &self,
+        state: &mut SlisotronState,
+        rows: &mut dyn Rows,
+    ) -> Result<ControlFlow<Termination, Iteration>> {
+        // Step 1: w_{t+1} = w_t - eta E[(u_t(w_t·x) - y) x].
+        let moved = state.descent.advance(rows, self.step_options())?;
+        // Steps 2 and 3: order the examples by z = w_{t+1}·x. Step 4: regress the labels on z.
+        let mut by_score = rows.by_score()?;
+        let next = state.regression.fit(self.isotonic, &by_score)?;
+        let link = std::mem::replace(&mut state.link, next);
+        let (score_min, score_max) = by_score.range();
+        let moves = by_score.scores().iter().map(|&z| (state.link.u(z) - link.u(z)).abs());
+        let link_change = moves.fold(0.0, f64::max);
+        let loss = by_score.mean_loss(&state.link);
+        by_score.predict(&state.regression.values)?;
+        Ok(ControlFlow::Continue(Iteration {
+            iteration: 0,
+            loss,
+            gap: moved.gap,
+            step: moved.eta,
+            score_min,
+            score_max,
+            slope_min: 0.0,
+            slope_max: match self.isotonic {
+                Isotonic::Pav => f64::INFINITY,
+                Isotonic::Lipschitz => 1.0,
+            },
+            link_change,
+            weight_change: moved.weight_change,
+        }))
+    }
 
-            let iteration = Iteration {
-                iteration: progress.next(),
-                loss: mean_loss(&link, sample, |i| descent.z()[i]),
-                gap: moved.gap,
-                step: moved.eta,
-                score_min: scores[0],
-                score_max: scores[scores.len() - 1],
-                slope_min: 0.0,
-                slope_max: match self.isotonic {
-                    Isotonic::Pav => f64::INFINITY,
-                    Isotonic::Lipschitz => 1.0,
-                },
-                link_change: change,
-                weight_change: moved.weight_change,
-            };
-            let reached = || model(&design, descent.w(), Arc::new(link.clone()));
-            if let ControlFlow::Break(termination) = progress.record(iteration, observer, &reached)
-            {
-                break termination;
-            }
-        };
-        finish(&design, descent.w(), Arc::new(link), termination, progress)
+    fn settled(&self, history: &[Iteration]) -> Option<Termination> {
+        stopping::settled(history, self.max_iter, self.tol)
+    }
+
+    fn reached<'s>(&'s self, state: &'s SlisotronState) -> (&'s [f64], Arc<dyn InverseLink>) {
+        (state.descent.w(), Arc::new(state.link.clone()))
     }
 }
 
 /// The regression of the labels on the scores, with its buffers.
+#[derive(Default)]
 struct Regression {
-    isotonic: Isotonic,
-    order: ScoreOrder,
     workspace: Workspace,
     weights: Vec<f64>,
     targets: Vec<f64>,
@@ -121,33 +151,22 @@ struct Regression {
 }
 
 impl Regression {
-    fn new(isotonic: Isotonic) -> Self {
-        Self {
-            isotonic,
-            order: ScoreOrder::new(),
-            workspace: Workspace::new(),
-            weights: Vec::new(),
-            targets: Vec::new(),
-            values: Vec::new(),
-        }
-    }
-
-    fn fit(&mut self, z: &[f64], sample: &Sample<'_>) -> Result<IsotonicLink> {
-        self.order.update(z)?;
-        self.order.group_weights(sample.weights(), &mut self.weights)?;
+    fn fit(&mut self, isotonic: Isotonic, rows: &ByScore<'_>) -> Result<IsotonicLink> {
+        let (order, sample) = (rows.order, &rows.sample);
+        order.group_weights(sample.weights(), &mut self.weights)?;
         let label = |i: usize| f64::from(sample.labels()[i]);
-        self.order.group_means(sample.weights(), label, &mut self.targets)?;
-        match self.isotonic {
+        order.group_means(sample.weights(), label, &mut self.targets)?;
+        match isotonic {
             Isotonic::Pav => isotonic_into(&self.targets, Some(&self.weights), &mut self.values)?,
             Isotonic::Lipschitz => {
                 let objective = Objective::Quadratic { targets: &self.targets };
-                let problem = ChainProblem::new(self.order.scores(), objective)
+                let problem = ChainProblem::new(order.scores(), objective)
                     .with_weights(&self.weights)
                     .with_slopes(0.0, 1.0);
                 self.values.clone_from(&self.workspace.solve(&problem)?.values);
             }
         }
-        through(self.order.scores(), &self.values)
+        through(order.scores(), &self.values)
     }
 }
 
@@ -178,4 +197,46 @@ fn through(z: &[f64], y: &[f64]) -> Result<IsotonicLink> {
         *top = 1.0;
     }
     IsotonicLink::new(knots.0, knots.1)
+}
+
+/// SLIsotron, as the registry lists it.
+pub(super) fn method() -> Method {
+    let mut options = vec![
+        registry::max_iter(1000),
+        registry::tol(
+            1e-6,
+            "Stop when loss and weights change by less than this, relatively; 0: never",
+        ),
+        registry::scaling(),
+        OptionSpec::new(
+            "isotonic",
+            Kind::Choice(&[
+                ("pav", "plain isotonic regression"),
+                ("lipschitz", "with slopes at most 1"),
+            ]),
+            "The regression of the labels on the scores",
+        )
+        .word("pav"),
+    ];
+    options.extend(registry::descent());
+    Method {
+        name: "slisotron",
+        class: ("SlisotronClassifier", &[]),
+        summary: "Weights and an isotonic link",
+        options,
+        build: |s, _, _| {
+            Ok(Box::new(Slisotron {
+                isotonic: match s.word("isotonic") {
+                    "lipschitz" => Isotonic::Lipschitz,
+                    _ => Isotonic::Pav,
+                },
+                max_iter: s.count("max_iter").unwrap_or(1000),
+                tol: s.required("tol")?,
+                step: registry::step_of(s),
+                l2: s.required("l2")?,
+                max_norm: s.number("max_norm"),
+                scaling: registry::scaling_of(s),
+            }))
+        },
+    }
 }

@@ -12,13 +12,18 @@ mod monotone;
 mod state;
 mod theorem;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::{Fit, Iteration, Observer, Termination, model};
+use super::settings::{POSITIVE, SHARE};
+use super::{
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Termination, Trainer, registry, run,
+};
 use crate::certify::Certificate;
-use crate::design::{Design, Scaling};
+use crate::design::Scaling;
 use crate::error::{Error, Result};
-use crate::link::PiecewiseLink;
+use crate::link::{InverseLink, PiecewiseLink};
+use crate::rows::{Local, Rows};
 use crate::sample::Sample;
 use state::State;
 
@@ -140,59 +145,9 @@ enum Outcome {
 impl Certified {
     /// Trains; the observer sees every iteration and may stop the run.
     pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<CertifiedFit> {
-        self.check()?;
-        let design = Design::new(sample, self.scaling, self.fit_intercept);
-        let start = self.start.unwrap_or_else(|| sample.base_rate());
-        let mut state = State::new(sample, &design, ramp(self.slope_max, start)?)?;
-        let mut slopes = (self.slope_max, self.slope_max);
-        let mut search = monotone::LineSearch::new(&state, self.slope_max);
-        let (mut certificates, mut history) = (Vec::new(), Vec::new());
-
-        let termination = loop {
-            if certificates.len() >= self.max_iter {
-                break Termination::MaxIter;
-            }
-            // One visit to the thread pool for many small tasks: every visit changes threads twice.
-            rayon::scope(|_| state.find_gap());
-            if state.gap() <= self.tol * state.max_norm() {
-                break Termination::GapClosed;
-            }
-            let t = certificates.len() + 1;
-            let outcome = rayon::scope(|_| match self.schedule {
-                Schedule::Monotone { candidate, theta, freeze_after } => {
-                    let options = monotone::Options {
-                        candidate,
-                        theta,
-                        frozen: freeze_after.is_some_and(|last| t > last),
-                        slope_max: self.slope_max,
-                        slope_floor: self.slope_floor,
-                    };
-                    monotone::advance(&mut state, &mut search, options)
-                }
-                Schedule::Repaired { slopes: rule } => {
-                    theorem::repaired(&mut state, &mut slopes, rule, self.slope_max)
-                }
-                Schedule::Paper { slopes: rule } => {
-                    theorem::paper(&mut state, &mut slopes, rule, self.slope_max)
-                }
-            });
-            let mut certificate = match outcome? {
-                Outcome::Ended(termination) => break termination,
-                Outcome::Moved(certificate) => certificate,
-            };
-            certificate.iteration = t;
-            let least = certificates.last().map_or(f64::INFINITY, |c: &Certificate| c.least_gap);
-            certificate.least_gap = least.min(certificate.gap);
-            certificates.push(certificate);
-            let iteration = state.iteration(&certificate);
-            history.push(iteration);
-            let reached = || model(&design, state.w(), Arc::new(state.link().clone()));
-            if observer.observe_model(&iteration, &reached).is_break() {
-                break Termination::Stopped;
-            }
-        };
-        let model = model(&design, state.w(), Arc::new(state.link().clone()))?;
-        Ok(CertifiedFit { fit: Fit { model, termination, history }, certificates })
+        let mut fit = run(self, &mut Local::new(sample), None, observer)?;
+        let certificates = std::mem::take(&mut fit.certificates);
+        Ok(CertifiedFit { fit, certificates })
     }
 
     fn check(&self) -> Result<()> {
@@ -223,21 +178,153 @@ fn ramp(slope: f64, start: f64) -> Result<PiecewiseLink> {
     PiecewiseLink::from_knots(vec![-start / slope, (1.0 - start) / slope], vec![0.0, 1.0])
 }
 
-impl State<'_, '_> {
-    /// The entry of the history that every trainer keeps.
-    fn iteration(&self, certificate: &Certificate) -> Iteration {
-        let scores = self.scores();
-        Iteration {
-            iteration: certificate.iteration,
+impl Trainer for Certified {
+    type State = State;
+
+    fn start(&self, rows: &mut dyn Rows) -> Result<State> {
+        self.check()?;
+        rows.scale(self.scaling, self.fit_intercept)?;
+        let start = self.start.unwrap_or(rows.shape().base_rate);
+        State::start(rows, ramp(self.slope_max, start)?, self.slope_max)
+    }
+
+    fn step(
+        &self,
+        state: &mut State,
+        rows: &mut dyn Rows,
+    ) -> Result<ControlFlow<Termination, Iteration>> {
+        let t = state.certificates.len() + 1;
+        if t > self.max_iter {
+            return Ok(ControlFlow::Break(Termination::MaxIter));
+        }
+        state.find_gap(rows)?;
+        if state.gap() <= self.tol * state.max_norm() {
+            return Ok(ControlFlow::Break(Termination::GapClosed));
+        }
+        let outcome = match self.schedule {
+            Schedule::Monotone { candidate, theta, freeze_after } => {
+                let options = monotone::Options {
+                    candidate,
+                    theta,
+                    frozen: freeze_after.is_some_and(|last| t > last),
+                    slope_max: self.slope_max,
+                    slope_floor: self.slope_floor,
+                };
+                monotone::advance(state, rows, options)
+            }
+            Schedule::Repaired { slopes } => theorem::repaired(state, rows, slopes, self.slope_max),
+            Schedule::Paper { slopes } => theorem::paper(state, rows, slopes, self.slope_max),
+        };
+        let mut certificate = match outcome? {
+            Outcome::Ended(termination) => return Ok(ControlFlow::Break(termination)),
+            Outcome::Moved(certificate) => certificate,
+        };
+        certificate.iteration = t;
+        let least = state.certificates.last().map_or(f64::INFINITY, |c| c.least_gap);
+        certificate.least_gap = least.min(certificate.gap);
+        state.certificates.push(certificate);
+        Ok(ControlFlow::Continue(Iteration {
+            iteration: t,
             loss: certificate.loss_after,
             gap: certificate.gap,
             step: certificate.eta,
-            score_min: scores[0],
-            score_max: scores[scores.len() - 1],
+            score_min: state.ends().0,
+            score_max: state.ends().1,
             slope_min: certificate.slope_min,
             slope_max: certificate.slope_max,
-            link_change: self.link_moved(),
-            weight_change: self.weight_moved(),
-        }
+            link_change: state.link_moved(),
+            weight_change: state.weight_moved(),
+        }))
+    }
+
+    /// The next step looks at the gap and the count.
+    fn settled(&self, _: &[Iteration]) -> Option<Termination> {
+        None
+    }
+
+    fn reached<'s>(&'s self, state: &'s State) -> (&'s [f64], Arc<dyn InverseLink>) {
+        (state.w(), Arc::new(state.link().clone()))
+    }
+
+    fn certificates(&self, state: &State) -> Vec<Certificate> {
+        state.certificates.clone()
+    }
+}
+
+/// The certified mode, as the registry lists it.
+pub(super) fn method() -> Method {
+    let options = vec![
+        OptionSpec::new(
+            "schedule",
+            Kind::Choice(&[
+                ("monotone", "the loss falls at every iteration, at a proved rate"),
+                ("repaired", "the paper's theorem with its conditions repaired"),
+                ("paper", "the paper's theorem as stated, which is false: for comparison"),
+            ]),
+            "Which guarantee",
+        )
+        .word("monotone"),
+        OptionSpec::new(
+            "candidate",
+            Kind::Choice(&[
+                ("labels", "the labels"),
+                ("previous", "the previous predictions"),
+                ("refit", "the old link at the new scores"),
+            ]),
+            "What the next link is fitted to (monotone)",
+        )
+        .word("labels"),
+        OptionSpec::new(
+            "theta",
+            Kind::Number { low: 0.0, low_taken: true, high: 1.0, high_taken: false },
+            "How much of a decrease the link may use up (monotone)",
+        )
+        .number(0.5),
+        OptionSpec::new(
+            "freeze_after",
+            Kind::Count(0),
+            "Keep the link after this many iterations (monotone)",
+        ),
+        OptionSpec::new("slope_max", POSITIVE, "The largest slope of a link").number(1.0),
+        OptionSpec::new(
+            "slope_floor",
+            SHARE,
+            "The least slope of a link is this over the range of the scores",
+        )
+        .number(1e-3),
+        registry::max_iter(1000),
+        registry::tol(1e-9, "Stop when the gap is at most this times the largest norm of a row"),
+        registry::scaling(),
+    ];
+    Method {
+        name: "certified",
+        class: ("CertifiedClassifier", &[]),
+        summary: "Weights and link, with a decrease of the loss proved and checked at every iteration",
+        options,
+        build: |s, _, _| {
+            let slopes = Slopes::default();
+            let schedule = match s.word("schedule") {
+                "repaired" => Schedule::Repaired { slopes },
+                "paper" => Schedule::Paper { slopes },
+                _ => Schedule::Monotone {
+                    candidate: match s.word("candidate") {
+                        "previous" => Candidate::Previous,
+                        "refit" => Candidate::Refit,
+                        _ => Candidate::Labels,
+                    },
+                    theta: s.required("theta")?,
+                    freeze_after: s.count("freeze_after"),
+                },
+            };
+            Ok(Box::new(Certified {
+                schedule,
+                slope_max: s.required("slope_max")?,
+                slope_floor: s.required("slope_floor")?,
+                max_iter: s.count("max_iter").unwrap_or(1000),
+                tol: s.required("tol")?,
+                scaling: registry::scaling_of(s),
+                ..Certified::default()
+            }))
+        },
     }
 }

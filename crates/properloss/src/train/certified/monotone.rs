@@ -5,6 +5,7 @@ use super::{Candidate, Outcome, Termination};
 use crate::certify::{Certificate, condense, convex_combination, gap_bound};
 use crate::error::Result;
 use crate::link::{InverseLink, PiecewiseLink};
+use crate::rows::{ByScore, Rows};
 
 /// `2^-60` of a trial is below rounding: nothing is left to gain.
 const MAX_HALVINGS: usize = 60;
@@ -23,6 +24,8 @@ pub(super) struct Options {
 }
 
 /// The step size of the last iteration, and what the rate needs.
+#[derive(Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct LineSearch {
     eta: f64,
     grow: bool,
@@ -32,23 +35,14 @@ pub(super) struct LineSearch {
 }
 
 impl LineSearch {
-    pub fn new(state: &State<'_, '_>, slope_max: f64) -> Self {
-        Self {
-            eta: 1.0 / (slope_max * state.curvature()),
-            grow: false,
-            halved: false,
-            sum_of_steps: 0.0,
-            first_loss: state.loss(),
-        }
+    pub fn new(eta: f64, first_loss: f64) -> Self {
+        Self { eta, first_loss, ..Self::default() }
     }
 }
 
 /// One iteration.
-pub(super) fn advance(
-    state: &mut State<'_, '_>,
-    search: &mut LineSearch,
-    options: Options,
-) -> Result<Outcome> {
+pub(super) fn advance(state: &mut State, rows: &mut dyn Rows, options: Options) -> Result<Outcome> {
+    let search = &state.search;
     let (gap, theta) = (state.gap(), options.theta);
     let loss_before = state.loss();
 
@@ -61,11 +55,11 @@ pub(super) fn advance(
         let divergence = match known.take() {
             Some(divergence) => divergence,
             None if search.halved || halvings > 0 => {
-                let [divergence, half] = state.divergences([eta, 0.5 * eta]);
+                let [divergence, half] = rows.divergences(state.link(), [eta, 0.5 * eta])?;
                 known = Some(half);
                 divergence
             }
-            None => state.divergences([eta])[0],
+            None => rows.divergences(state.link(), [eta])?[0],
         };
         if divergence <= 0.5 * eta * gap * gap {
             break divergence;
@@ -76,16 +70,18 @@ pub(super) fn advance(
         }
         eta *= 0.5;
     };
+    let search = &mut state.search;
     (search.eta, search.grow, search.halved) = (eta, true, halvings > 0);
     search.sum_of_steps += eta;
-    state.advance(eta)?;
+    let (first_loss, sum_of_steps) = (search.first_loss, search.sum_of_steps);
+    state.advance(rows, eta)?;
     let in_range = state.in_range();
     let step_decrease = eta * gap * gap - divergence;
     let claimed = 0.5 * (1.0 - theta) * eta * gap * gap;
     let budget = step_decrease - claimed;
 
     // Steps 3 and 4, damped: the change of loss is linear in λ (Lemma 1).
-    let range = state.scores()[state.scores().len() - 1] - state.scores()[0];
+    let range = state.ends().1 - state.ends().0;
     let floor = if range > 0.0 { options.slope_floor / range } else { f64::INFINITY };
     let slope_min = floor.min(options.slope_floor * options.slope_max);
     let (mut damping, mut link_cost) = (0.0, 0.0);
@@ -96,18 +92,19 @@ pub(super) fn advance(
             end_slope: options.slope_max,
             every_knot: false,
         };
+        let mut rows = rows.ordered();
         let candidate = match options.candidate {
-            Candidate::Labels => state.fit_labels(bounds)?,
-            Candidate::Previous => state.fit_previous(bounds)?,
-            Candidate::Refit => state.fit_refit(bounds)?,
+            Candidate::Labels => state.fit_labels(&rows, bounds)?,
+            Candidate::Previous => state.fit_previous(&rows, bounds)?,
+            Candidate::Refit => state.fit_refit(&rows, bounds)?,
         };
-        if let Some((lambda, trial)) = damped(state, candidate, budget, options.slope_max)? {
+        if let Some((lambda, trial)) = damped(state, &rows, candidate, budget, options.slope_max)? {
             (damping, link_cost) = (lambda, trial.outcome.change);
-            state.adopt(trial);
+            state.adopt(&mut rows, trial);
         }
     }
     if damping == 0.0 {
-        state.keep_link();
+        state.keep_link(rows);
     }
     Ok(Outcome::Moved(Certificate {
         iteration: 0,
@@ -115,7 +112,7 @@ pub(super) fn advance(
         loss_after: state.loss(),
         gap,
         least_gap: gap,
-        gap_bound: gap_bound(search.first_loss, theta, search.sum_of_steps),
+        gap_bound: gap_bound(first_loss, theta, sum_of_steps),
         eta,
         halvings,
         slope_min,
@@ -140,12 +137,13 @@ pub(super) fn advance(
 /// The largest `λ` with `λ D(v) <= budget`, and the link `(1-λ) u + λ v` with its exact change of
 /// loss. `None` if nothing of the candidate can be taken.
 fn damped(
-    state: &mut State<'_, '_>,
+    state: &mut State,
+    rows: &ByScore<'_>,
     candidate: PiecewiseLink,
     budget: f64,
     slope_max: f64,
 ) -> Result<Option<(f64, Trial)>> {
-    let trial = state.try_link(candidate);
+    let trial = state.try_link(rows, candidate);
     let change = trial.outcome.change;
     if change <= budget {
         return Ok(Some((1.0, trial)));
@@ -160,10 +158,10 @@ fn damped(
         return Ok(None); // links that do not overlap have no strictly increasing combination
     }
     let mut link = convex_combination(state.link(), &candidate, lambda)?;
-    if link.knots().knot_count() > KNOTS_PER_SCORE * (state.scores().len() + 2) {
-        link = condense(&link, state.scores(), slope_max)?;
+    if link.knots().knot_count() > KNOTS_PER_SCORE * (rows.scores().len() + 2) {
+        link = condense(&link, rows.scores(), slope_max)?;
     }
-    let trial = state.try_link(link);
+    let trial = state.try_link(rows, link);
     if trial.outcome.change <= budget {
         return Ok(Some((lambda, trial)));
     }

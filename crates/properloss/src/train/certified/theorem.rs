@@ -6,6 +6,7 @@ use crate::certify::{
     Certificate, Closeness, f, largest_delta, paper_claim, paper_step, repaired_claim, stability,
 };
 use crate::error::{Error, Result};
+use crate::rows::Rows;
 
 /// What a schedule decided before Step 1 is taken.
 struct Plan {
@@ -32,18 +33,18 @@ const LEAST_CLOSENESS: f64 = 64.0 * f64::EPSILON;
 /// The paper's Theorem 5 with the constraint of its Corollary 6, as stated: `γ = 0`,
 /// `η = (1 - f(1+f) p* X/|g|)/(2 N X²)`, `N/n_t <= 1 + f(δ)`, `ŷ_1 ∈ q_1 [1-f, 1+f]`.
 pub(super) fn paper(
-    state: &mut State<'_, '_>,
-    before: &mut (f64, f64),
+    state: &mut State,
+    rows: &mut dyn Rows,
     rule: Slopes,
     slope_max: f64,
 ) -> Result<Outcome> {
     let (gap, max_norm) = (state.gap(), state.max_norm());
-    let mut p_star = state.base_rate().max(state.mean_prediction(0.0));
+    let mut p_star = state.base_rate().max(rows.mean_prediction(state.link(), 0.0)?);
     let mut eta = 0.0;
     for _ in 0..FIXED_POINT_ROUNDS {
         let delta = largest_delta(gap, p_star, max_norm);
         eta = paper_step(gap, delta, p_star, max_norm, slope_max, 0.0);
-        let next = state.base_rate().max(state.mean_prediction(eta));
+        let next = state.base_rate().max(rows.mean_prediction(state.link(), eta)?);
         let settled = (next - p_star).abs() <= 4.0 * f64::EPSILON;
         p_star = next;
         if settled {
@@ -68,28 +69,28 @@ pub(super) fn paper(
         end_slope: slope_min,
         first: (1.0 - epsilon, 1.0 + epsilon),
         claimed: paper_claim(p_star, delta, slope_min),
-        close: before.1 / slope_min <= (1.0 + epsilon) * (1.0 + 4.0 * f64::EPSILON),
-        in_range: state.stays_in_range(eta),
+        close: state.slopes.1 / slope_min <= (1.0 + epsilon) * (1.0 + 4.0 * f64::EPSILON),
+        in_range: state.stays_in_range(rows, eta)?,
     };
-    follow(state, before, plan)
+    follow(state, rows, plan)
 }
 
 /// Theorem 2 and its corollary with a steep end: `η = 1/(N_{t-1} X²)`, every score in range,
 /// `ε = f(δ)`, `N_{t-1} <= N_t <= (1+ε) n_{t-1}`, `N_{t-1} <= (1+ε) n_t`, `n_t <= n_{t-1}`,
 /// `ŷ_1 ∈ q_1 [1/(1+ε), 1+ε]`.
 pub(super) fn repaired(
-    state: &mut State<'_, '_>,
-    before: &mut (f64, f64),
+    state: &mut State,
+    rows: &mut dyn Rows,
     rule: Slopes,
     slope_max: f64,
 ) -> Result<Outcome> {
     let (gap, max_norm) = (state.gap(), state.max_norm());
-    let (n_before, big_n_before) = *before;
+    let (n_before, big_n_before) = state.slopes;
     let eta = 1.0 / (big_n_before * max_norm * max_norm);
-    if !state.stays_in_range(eta) {
+    if !state.stays_in_range(rows, eta)? {
         return Ok(Outcome::Ended(Termination::ScoresOutOfRange));
     }
-    let p_star = state.base_rate().max(state.mean_prediction(eta));
+    let p_star = state.base_rate().max(rows.mean_prediction(state.link(), eta)?);
     let delta = largest_delta(gap, p_star, max_norm);
     let epsilon = f(delta);
     if epsilon <= LEAST_CLOSENESS {
@@ -120,16 +121,16 @@ pub(super) fn repaired(
         close: true,
         in_range: true,
     };
-    follow(state, before, plan)
+    follow(state, rows, plan)
 }
 
 /// Steps 1 to 4 under a plan.
-fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Result<Outcome> {
+fn follow(state: &mut State, rows: &mut dyn Rows, plan: Plan) -> Result<Outcome> {
     let (gap, loss_before) = (state.gap(), state.loss());
-    let [divergence] = state.divergences([plan.eta]);
+    let [divergence] = rows.divergences(state.link(), [plan.eta])?;
     let step_decrease = plan.eta * gap * gap - divergence;
     // Step 1, Step 2.
-    state.advance(plan.eta)?;
+    state.advance(rows, plan.eta)?;
     let q_1 = state.lowest_value();
     // Step 3: q_1 [1-β, 1+α] replaces ŷ_1 >= 0.
     let bounds = Bounds {
@@ -138,21 +139,22 @@ fn follow(state: &mut State<'_, '_>, before: &mut (f64, f64), plan: Plan) -> Res
         end_slope: plan.end_slope,
         every_knot: true,
     };
-    let link = match state.fit_previous(bounds) {
+    let link = match state.fit_previous(&rows.ordered(), bounds) {
         Ok(link) => link,
         Err(Error::InfeasibleSlope { .. }) => {
-            state.keep_link();
+            state.keep_link(rows);
             return Ok(Outcome::Ended(Termination::InfeasibleSlope));
         }
         Err(error) => return Err(error),
     };
     // Step 4.
-    let trial = state.try_link(link);
+    let mut ordered = rows.ordered();
+    let trial = state.try_link(&ordered, link);
     let link_cost = trial.outcome.change;
-    state.adopt(trial);
+    state.adopt(&mut ordered, trial);
     let first = stability(state.lowest_value(), q_1);
-    let nested = plan.slopes.0 <= before.0 && plan.slopes.1 >= before.1;
-    *before = plan.slopes;
+    let nested = plan.slopes.0 <= state.slopes.0 && plan.slopes.1 >= state.slopes.1;
+    state.slopes = plan.slopes;
     Ok(Outcome::Moved(Certificate {
         iteration: 0,
         loss_before,

@@ -1,0 +1,106 @@
+//! Checkpoint files: the state of a run under its method and options, with a checksum.
+//!
+//! ```text
+//! properloss-checkpoint 1\n
+//! {"method": .., "options": .., "program": ..}\n       one line of JSON
+//! <checksum of what follows, 4 bytes><state>
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::atomic::write_atomically;
+use crate::error::{Error, Result};
+use crate::model_file::program;
+
+const FIRST_LINE: &[u8] = b"properloss-checkpoint 1\n";
+
+/// Which run a state belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The method.
+    pub method: String,
+    /// Its options, all of them.
+    pub options: BTreeMap<String, Value>,
+    /// The program and its version.
+    pub program: String,
+}
+
+impl Run {
+    /// A run of this program.
+    pub fn new(method: &str, options: BTreeMap<String, Value>) -> Self {
+        Self { method: method.to_owned(), options, program: program() }
+    }
+}
+
+/// Writes a state, whole or not at all.
+pub fn write(path: &Path, run: &Run, state: &[u8]) -> Result<()> {
+    let header = serde_json::to_vec(run).map_err(|error| damaged(path, &error.to_string()))?;
+    write_atomically(path, |out| {
+        out.write_all(FIRST_LINE)?;
+        out.write_all(&header)?;
+        out.write_all(b"\n")?;
+        out.write_all(&checksum(state).to_le_bytes())?;
+        out.write_all(state)
+    })
+}
+
+/// The state of this run; `None` if there is no file. A file of another run is refused.
+pub fn read(path: &Path, run: &Run) -> Result<Option<Vec<u8>>> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::read(path, error)),
+    };
+    let Some(rest) = bytes.strip_prefix(FIRST_LINE) else {
+        return Err(damaged(path, "it is not a checkpoint of this program"));
+    };
+    let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
+        return Err(damaged(path, "its header has no end"));
+    };
+    let found: Run = serde_json::from_slice(&rest[..end])
+        .map_err(|error| damaged(path, &format!("its header: {error}")))?;
+    let Some((sum, state)) = rest[end + 1..].split_first_chunk::<4>() else {
+        return Err(damaged(path, "it ends too early"));
+    };
+    if u32::from_le_bytes(*sum) != checksum(state) {
+        return Err(damaged(path, "its checksum is wrong"));
+    }
+    if let Some(difference) = difference(run, &found) {
+        return Err(damaged(path, &difference));
+    }
+    Ok(Some(state.to_vec()))
+}
+
+/// What is not the same in two runs.
+fn difference(run: &Run, found: &Run) -> Option<String> {
+    if run.program != found.program {
+        return Some(format!("it was made by {}, this is {}", found.program, run.program));
+    }
+    if run.method != found.method {
+        return Some(format!("it was made with method {}, not {}", found.method, run.method));
+    }
+    let names = run.options.keys().chain(found.options.keys());
+    for name in names {
+        let (here, there) = (run.options.get(name), found.options.get(name));
+        if here != there {
+            let show = |value: Option<&Value>| value.map_or("none".into(), Value::to_string);
+            return Some(format!("it was made with {name} = {}, not {}", show(there), show(here)));
+        }
+    }
+    None
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum()
+}
+
+fn damaged(path: &Path, reason: &str) -> Error {
+    Error::Checkpoint { file: path.to_path_buf(), reason: reason.to_owned() }
+}
