@@ -60,6 +60,7 @@ fn model() -> ModelFile {
             },
             termination: "converged".into(),
             iterations: 57,
+            total_weight: None,
             program: "properloss 0.1.0".into(),
         },
         history: Some(History {
