@@ -111,7 +111,8 @@ impl Args for TrainArgs {
                 Kind::ClassWeight => arg.value_name("A,B"),
                 Kind::Numbers => arg.value_name("A,B,.."),
             };
-            command = command.arg(arg.allow_negative_numbers(true));
+            let takes_value = option.kind != Kind::Flag;
+            command = command.arg(arg.allow_negative_numbers(takes_value));
         }
         command.next_help_heading(None::<&str>)
     }
