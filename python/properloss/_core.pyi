@@ -44,6 +44,8 @@ __all__ = [
     "read_model",
     "solve_chain",
     "write_text",
+    "report_card",
+    "report_page",
 ]
 
 __version__: str

@@ -59,7 +59,14 @@ def documented():
         value = getattr(pl, name)
         module = value if inspect.ismodule(value) else None
         for inner in getattr(module, "__all__", ()):
-            yield f"{name}.{inner}", getattr(module, inner)
+            try:
+                found = getattr(module, inner)
+            except ModuleNotFoundError as missing:
+                # A wrapper of an optional package that is not installed here.
+                if missing.name is not None and missing.name.startswith("properloss"):
+                    raise
+                continue
+            yield f"{name}.{inner}", found
         if callable(value):
             yield name, value
 
