@@ -40,7 +40,7 @@ def cell(sets):
 def title(block):
     kind, noise, leaves, m = block
     trees = "stumps" if leaves == 2 else f"{leaves} leaves"
-    what = "families" if kind == "synthetic" else f"{kind}, {noise}"
+    what = {"synthetic": "families", "unseen": f"held-out sets, {noise}", "real": f"real sets, {noise}"}[kind]
     return f"{what}, {trees}, {m:,} rows"
 
 

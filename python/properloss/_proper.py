@@ -440,12 +440,11 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     cv : int, splitter, iterable of (train, test) or "prefit", default=5
         Folds on which held-out scores are made. ``"prefit"`` takes ``estimator`` as it is and
         calibrates it on the rows given to ``fit``.
-    ensemble : bool or "pooled", default=False
+    ensemble : bool or "pooled", default="pooled"
         ``"pooled"``: the estimators of all folds, under one calibrator of all their held-out
-        scores; probabilities are averaged. It predicts best, and predicting takes ``cv`` times as
-        long. False: the same calibrator over one estimator fitted on all rows. True: one pair a
-        fold, calibrated on the rows of the fold; probabilities are averaged (the AUC may then
-        change).
+        scores; probabilities are averaged. It predicts best; predicting takes ``cv`` times as long.
+        False: the same calibrator over one estimator fitted on all rows, whose ranking it keeps.
+        True: one pair a fold, calibrated on the rows of the fold; probabilities are averaged.
     early_stopping : bool, int or object, default=False
         Stop the estimator of each fold by the loss on the held-out fold, after this many rounds
         without a gain (True: 50; epochs of networks: 5). Knows LightGBM, XGBoost, CatBoost,
@@ -509,7 +508,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         estimator: Any = None,
         *,
         cv: Any = 5,
-        ensemble: bool | Literal["pooled"] = False,
+        ensemble: bool | Literal["pooled"] = "pooled",
         early_stopping: Any = False,
         relink: bool = False,
         random_state: Any = 0,

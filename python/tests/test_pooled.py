@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import known_mistakes
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer
@@ -16,18 +15,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import properloss as pl
 from properloss._pooled import Part, floor_and_ceiling, stopper
-
-
-@parametrize_with_checks(
-    [pl.ProperCalibratedClassifierCV(ensemble="pooled")], expected_failed_checks=known_mistakes
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +66,7 @@ BOOSTERS = ["hist", "lightgbm", "xgboost", "catboost"]
 def test_pooled_is_one_calibrator_over_the_models_of_the_folds():
     X, y = noisy(600)
     folds = list(StratifiedKFold(4).split(X, y))
-    clf = pl.ProperCalibratedClassifierCV(LogisticRegression(), cv=folds, ensemble="pooled").fit(X, y)
+    clf = pl.ProperCalibratedClassifierCV(LogisticRegression(), cv=folds).fit(X, y)
     # By hand, from public parts.
     models = [LogisticRegression().fit(X[train], y[train]) for train, _ in folds]
     z, of_row = np.empty(len(y)), np.empty(len(y), dtype=int)
@@ -125,14 +116,14 @@ def test_weights_reach_the_learner_the_stopping_and_the_calibrator(name):
     np.testing.assert_allclose(ones.predict_proba(X), none.predict_proba(X), rtol=1e-6)
     assert np.abs(some.predict_proba(X) - none.predict_proba(X)).max() > 0.01
 
-    # The held-out weights count: rows of weight 0 there do not stop anything.
-    model = booster(name)
-    odd = np.arange(len(y)) % 2 == 1
-    part = Part(X[:300], y[:300])
-    way = stopper(model, 10)
-    rounds = way.fit(model, part, Part(X[300:], y[300:], odd[300:].astype(float)))
-    alone = booster(name)
-    assert rounds == way.fit(alone, part, Part(X[300:][odd[300:]], y[300:][odd[300:]]))
+    # The held-out weights count: rows of weight 0, with wrong labels, do not stop anything.
+    X, y = noisy(1000)
+    model, alone = booster(name), booster(name)
+    odd = np.arange(700, 1000) % 2 == 1
+    train, way = Part(X[:700], y[:700]), stopper(model, 10)
+    wrong = np.where(odd, y[700:], 1 - y[700:])
+    rounds = way.fit(model, train, Part(X[700:], wrong, odd.astype(float)))
+    assert rounds == way.fit(alone, train, Part(X[700:][odd], y[700:][odd])) > 3
 
 
 def test_refit_takes_the_median_of_the_rounds():
@@ -234,7 +225,9 @@ class StopSteps:
 
 def test_another_learner_by_an_object_of_ones_own():
     X, y = noisy(200)
-    clf = pl.ProperCalibratedClassifierCV(Steps(), cv=4, early_stopping=StopSteps()).fit(X, y)
+    clf = pl.ProperCalibratedClassifierCV(
+        Steps(), cv=4, ensemble=False, early_stopping=StopSteps()
+    ).fit(X, y)
     assert clf.n_rounds_.tolist() == [7, 7, 7, 7]
     assert clf.calibrated_classifiers_[0][0].rounds == 7
 
