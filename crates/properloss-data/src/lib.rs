@@ -16,6 +16,7 @@ pub mod atomic;
 pub mod dataset;
 pub mod encoder;
 pub mod error;
+pub mod export;
 mod fit_encoder;
 pub mod idx;
 pub mod labels;
