@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: reproduce quality quality-time bench-chain bench-train bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean
+.PHONY: reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-chain: $(VENV)/.installed ## the chain solver against a sort, scikit-learn
 bench-train: $(VENV)/.installed ## an iteration against the products of numpy and scipy, in one run
 	cargo build --release --quiet -p bench-train
 	$(PY) bench/train/bench.py
+
+bench-onnx: build-python ## exported graphs against a plain sigmoid graph on onnxruntime, one thread
+	$(PY) bench/onnx/bench.py
 
 quality: build-python ## the default estimator against calibrated logistic regression (an hour)
 	$(PIP) install -r bench/quality/requirements.txt

@@ -97,7 +97,7 @@ _HOME = {
     ),
 }
 _LAZY = {name: module for module, names in _HOME.items() for name in names}
-_SUBMODULES = ("estimators", "learners", "metrics", "plotting")
+_SUBMODULES = ("estimators", "learners", "metrics", "onnx", "plotting")
 
 __all__ = sorted([*_LAZY, *_SUBMODULES])
 

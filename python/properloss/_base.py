@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from properloss import _core
 from properloss._card import CardMixin
+from properloss._export import ExportMixin
 from properloss._input import explain_not_finite, prediction_input, training_input
 from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
 
@@ -27,7 +28,7 @@ def _checked(fit: _F) -> _F:
     return cast("_F", _fit_context(prefer_skip_nested_validation=True)(fit))
 
 
-class ProperClassifier(CardMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers: a linear score, and a link that makes it a probability.
 
     A subclass lists its parameters in ``__init__``, their domains in ``_parameter_constraints``,
@@ -307,6 +308,11 @@ class ProperClassifier(CardMixin, CallbackSupportMixin, ClassifierMixin, BaseEst
         from properloss._model_file import load_as
 
         return load_as(cls, path)
+
+    def _exportable(self) -> _core.Export:
+        from properloss._model_file import text_of
+
+        return _core.Export.of_model(text_of(self))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -14,6 +14,7 @@ __all__ = [
     "ChainSolution",
     "ClippedLine",
     "Cloglog",
+    "Export",
     "Fit",
     "InverseLink",
     "IsotonicLink",
@@ -43,6 +44,7 @@ __all__ = [
     "metric_log_loss",
     "read_model",
     "solve_chain",
+    "write_bytes",
     "write_text",
     "report_card",
     "report_page",
@@ -253,6 +255,29 @@ class ModelFile(TypedDict):
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile: ...
 def write_text(path: str | os.PathLike[str], text: str) -> None: ...
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None: ...
+
+class Export:
+    @staticmethod
+    def of_model(json: str, *, unknown_zeros: bool = ...) -> Export: ...
+    @staticmethod
+    def of_calibration(
+        link: InverseLink,
+        *,
+        slope: float,
+        intercept: float,
+        margin: float | None,
+        classes: tuple[str, str],
+    ) -> Export: ...
+    def to_bytes(
+        self,
+        format: str = ...,
+        *,
+        portable: bool = ...,
+        float_input: bool = ...,
+        table: str = ...,
+    ) -> bytes: ...
+
 
 @final
 class Fit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral
@@ -32,6 +33,7 @@ from sklearn.utils.validation import (
 
 from properloss import _core
 from properloss._base import ProperClassifier, _checked
+from properloss._export import ExportMixin, class_names
 from properloss._input import encode_labels, explain_not_finite, training_input
 from properloss._pooled import RELINK_PRICE, CrossFit, Folded, Part, floor_and_ceiling, relink
 
@@ -258,7 +260,7 @@ class ProperLossClassifier(ProperClassifier):
         return np.clip(p, _SMALLEST, _LARGEST, out=p)
 
 
-class ProperCalibrator(RegressorMixin, BaseEstimator):
+class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     """From scores to probabilities: ``v(sigmoid(a z + b))``, strictly increasing.
 
     The sigmoid is Platt's, or the scores as they are, as held-out log-loss has it; ``v`` is a smooth
@@ -409,6 +411,15 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
         """
         p = self.predict(X)
         return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
+
+    def _exportable(self) -> _core.Export:
+        return _core.Export.of_calibration(
+            self.link_,
+            slope=self.slope_,
+            intercept=self.intercept_,
+            margin=self._margin,
+            classes=class_names(self.classes_),
+        )
 
     def _scores(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
         values = np.asarray(X) if not hasattr(X, "iloc") else X
@@ -676,6 +687,29 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         positive = self.predict_proba(X)[:, 1] > 0.5
         labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return labels
+
+    def to_onnx(
+        self,
+        path: str | os.PathLike[str],
+        portable: bool = False,
+        *,
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> None:
+        """Write an ONNX graph; the estimator inside is converted by skl2onnx.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write it.
+        portable : bool, default=False
+            The calibrators with core operators only.
+        dtype : {"float64", "float32"}, default="float64"
+            The type of the input ``X``.
+        """
+        from properloss.onnx import convert
+
+        check_is_fitted(self)
+        _core.write_bytes(path, convert(self, portable=portable, dtype=dtype))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags

@@ -75,6 +75,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Report(args) => commands::report::run(&args, talk),
         Command::Transfer(args) => commands::transfer::run(&args, talk),
         Command::Inspect(args) => commands::inspect::run(&args, talk),
+        Command::Export(args) => commands::export::run(&args, talk),
         Command::Compare(args) => commands::compare::run(&args, talk),
         Command::Calibrate(args) => commands::calibrate::run(&args, talk),
         Command::Synth(args) => commands::synth::run(&args, talk),

@@ -17,6 +17,7 @@ pub mod checkpoint;
 mod dataset;
 pub mod encoder;
 pub mod error;
+pub mod export;
 mod fit_encoder;
 pub mod idx;
 pub mod labels;

@@ -4,6 +4,7 @@ mod arrays;
 mod chain;
 mod doorway;
 mod errors;
+mod export;
 mod file;
 mod link;
 mod loss;
@@ -24,6 +25,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::chain::{ChainSolution, isotonic, solve_chain};
+    #[pymodule_export]
+    use crate::export::{Export, write_bytes};
     #[pymodule_export]
     use crate::file::{read_model, write_text};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The command line as types.
 
 mod data;
+mod export;
 mod get;
 mod train;
 
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
+pub use export::{ExportArgs, ExportFormat};
 pub use get::{DataCommand, GetArgs, ImageSet};
 pub use train::{Smoothness, TrainArgs};
 
@@ -47,6 +49,8 @@ pub enum Command {
     Transfer(Box<TransferArgs>),
     /// Show what a model file or a loss file holds.
     Inspect(InspectArgs),
+    /// Write a model as ONNX, C, SQL or Python, to be used without properloss.
+    Export(ExportArgs),
     /// Compare methods on one data set.
     Compare(Box<CompareArgs>),
     /// Turn the scores of any classifier into calibrated probabilities.

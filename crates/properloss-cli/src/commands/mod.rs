@@ -6,6 +6,7 @@ pub mod completions;
 pub mod data;
 pub mod demo;
 pub mod evaluate;
+pub mod export;
 pub mod fit;
 pub mod inspect;
 pub mod predict;

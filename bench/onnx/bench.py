@@ -1,0 +1,102 @@
+"""Exported graphs against a plain sigmoid graph on onnxruntime: one thread, one run, interleaved.
+
+The plain graph is MatMul, Add, Sigmoid in double: one probability a row. Ours give the label and both
+probabilities. Times are the processor's, the least of the repeats, so that other work on the machine
+counts little; the figure of merit is the ratio.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+import properloss
+from properloss import _core
+
+sys.path.insert(0, "python/tests")
+from export_models import knots, model_json
+
+ROWS, FEATURES, REPEATS = 1_000_000, 50, 5
+
+
+def plain(weights: np.ndarray, kind: int) -> bytes:
+    nodes = []
+    if kind == TensorProto.FLOAT:
+        nodes.append(helper.make_node("Cast", ["X"], ["D"], to=TensorProto.DOUBLE))
+    x = "D" if nodes else "X"
+    nodes += [
+        helper.make_node("MatMul", [x, "w"], ["s"]),
+        helper.make_node("Add", ["s", "b"], ["z"]),
+        helper.make_node("Sigmoid", ["z"], ["p"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "plain",
+        [helper.make_tensor_value_info("X", kind, ["rows", FEATURES])],
+        [helper.make_tensor_value_info("p", TensorProto.DOUBLE, ["rows", 1])],
+        [
+            numpy_helper.from_array(weights.reshape(-1, 1), "w"),
+            numpy_helper.from_array(np.array([[0.25]]), "b"),
+        ],
+    )
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+
+
+def session(content: bytes) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=FEATURES) / np.sqrt(FEATURES) * 2
+    X = rng.normal(size=(ROWS, FEATURES))
+    p, v = (knots(rng, 300, decades=1) for _ in range(2))
+    z = (np.array(knots(rng, 300, decades=1)) * 16 - 8).tolist()
+    sigmoid = {"kind": "builtin", "name": "sigmoid"}
+    models = {
+        "sigmoid": sigmoid,
+        "learned on the sigmoid, 20 pieces": {
+            "kind": "relative",
+            "base": sigmoid,
+            "p": knots(rng, 20, decades=1),
+            "v": knots(rng, 20, decades=1),
+        },
+        "learned on the sigmoid, 300 pieces": {"kind": "relative", "base": sigmoid, "p": p, "v": v},
+        "learned, 300 pieces": {"kind": "piecewise", "z": z, "u": v},
+        **{name: {"kind": "builtin", "name": name} for name in _core.links() if name != "sigmoid"},
+    }
+    print(f"properloss {properloss.__version__}, onnxruntime {ort.__version__}, {ROWS} x {FEATURES}")
+    for dtype, kind in ((np.float64, TensorProto.DOUBLE), (np.float32, TensorProto.FLOAT)):
+        feed = {"X": X.astype(dtype)}
+        float_input = dtype == np.float32
+        sessions = {"plain sigmoid graph": session(plain(weights, kind))}
+        for name, link in models.items():
+            export = _core.Export.of_model(model_json(link, weights, method="proper"))
+            content = export.to_bytes(float_input=float_input)
+            sessions[name] = session(content)
+            if "300" in name:
+                content = export.to_bytes(float_input=float_input, portable=True)
+                sessions[f"{name}, portable"] = session(content)
+        best = dict.fromkeys(sessions, np.inf)
+        for _ in range(REPEATS):
+            for name, run in sessions.items():
+                start = time.process_time()
+                run.run(None, feed)
+                best[name] = min(best[name], time.process_time() - start)
+        base = best["plain sigmoid graph"]
+        print(f"\n| {np.dtype(dtype).name} input | ms | ratio |\n|---|---|---|")
+        for name, seconds in best.items():
+            print(f"| {name} | {1000 * seconds:.0f} | {seconds / base:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+//! `export`: a model as ONNX, C, SQL or Python.
+
+use std::io::Write;
+use std::path::Path;
+
+use properloss_data::ModelFile;
+use properloss_data::export::{Exportable, OnnxOptions};
+use properloss_data::write_atomically;
+
+use crate::args::{ExportArgs, ExportFormat};
+use crate::failure::{Failure, Result};
+use crate::output::{Talk, stdout_failure};
+
+/// Runs the command.
+pub fn run(args: &ExportArgs, talk: Talk) -> Result<()> {
+    let format = format_of(args)?;
+    let file = ModelFile::read(&args.model)?;
+    let model = Exportable::from_model(&file, args.unknown.rule())?;
+    let options = OnnxOptions { portable: args.portable, float_input: args.float32 };
+    let content = match format {
+        ExportFormat::Onnx => model.onnx(options)?,
+        ExportFormat::C => model.c()?.into_bytes(),
+        ExportFormat::Sql => model.sql(&args.table)?.into_bytes(),
+        ExportFormat::Python => model.python()?.into_bytes(),
+    };
+    if args.out == Path::new("-") {
+        let mut stdout = std::io::stdout().lock();
+        return stdout.write_all(&content).and_then(|()| stdout.flush()).map_err(stdout_failure);
+    }
+    write_atomically(&args.out, |out| out.write_all(&content))?;
+    talk.say(format!("wrote {} ({} bytes)", args.out.display(), content.len()));
+    Ok(())
+}
+
+/// The format that was named, or that of the extension; options of another are refused.
+fn format_of(args: &ExportArgs) -> Result<ExportFormat> {
+    let extension = args.out.extension().and_then(|extension| extension.to_str());
+    let format = match (args.format, extension) {
+        (Some(format), _) => format,
+        (None, Some("c" | "h")) => ExportFormat::C,
+        (None, Some("sql")) => ExportFormat::Sql,
+        (None, Some("py")) => ExportFormat::Python,
+        (None, _) => ExportFormat::Onnx,
+    };
+    if format != ExportFormat::Onnx && (args.portable || args.float32) {
+        let option = if args.portable { "--portable" } else { "--float32" };
+        return Err(Failure::user(
+            format!("{option} is for --format onnx"),
+            format!("leave out {option}"),
+        ));
+    }
+    Ok(format)
+}

@@ -1,0 +1,190 @@
+//! From the columns of a table to the score `z`, one column of `double`.
+
+use super::super::Exportable;
+use super::OnnxOptions;
+use super::graph::{Attribute, Element, Extent, Graph, ML};
+use crate::encoder::{Column, ColumnKind};
+use crate::options::UnknownCategory;
+
+/// Adds the inputs and the score. A model of numbers has one input `X`, any other one input of shape
+/// (rows, 1) for each column, by its name.
+pub(super) fn score(graph: &mut Graph, model: &Exportable, options: OnnxOptions) -> String {
+    let (weights, intercept) = model.line();
+    if model.is_numeric() {
+        let x = numbers(graph, "X", &model.columns, options);
+        let w = graph.doubles(&weights, &[weights.len(), 1]);
+        let dot = graph.node("MatMul", &[&x, &w]);
+        return finish(graph, model, &[&x], dot, intercept);
+    }
+    let (mut parts, mut sum): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let mut start = 0;
+    for column in &model.columns {
+        let weights = &weights[start..start + column.width()];
+        start += column.width();
+        let part = match &column.kind {
+            ColumnKind::Numeric { .. } => {
+                let x = numbers(graph, &column.name, std::slice::from_ref(column), options);
+                let w = graph.scalar(weights[0]);
+                let part = graph.node("Mul", &[&x, &w]);
+                parts.push(x);
+                part
+            }
+            ColumnKind::Categorical { categories, fill } => {
+                let text = Text { model, categories, fill: fill.as_deref() };
+                graph.input(&column.name, Element::Text, &[Extent::Rows, Extent::Fixed(1)]);
+                let place = text.place(graph, &column.name, options.portable);
+                if model.unit_rows {
+                    parts.push(text.lookup(graph, &place, norm));
+                }
+                let dot = |x: &[f64]| x.iter().zip(weights).map(|(x, w)| x * w).sum();
+                text.lookup(graph, &place, dot)
+            }
+        };
+        sum = Some(match sum {
+            None => part,
+            Some(sum) => graph.node("Add", &[&sum, &part]),
+        });
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    // A model has at least one column.
+    let dot = sum.unwrap_or_default();
+    finish(graph, model, &parts, dot, intercept)
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Numeric columns as one input, missing values filled where there is a rule.
+fn numbers(graph: &mut Graph, name: &str, columns: &[Column], options: OnnxOptions) -> String {
+    let element = if options.float_input { Element::Float } else { Element::Double };
+    graph.input(name, element, &[Extent::Rows, Extent::Fixed(columns.len())]);
+    let mut x = name.to_owned();
+    if options.float_input {
+        x = graph.node_with("Cast", "", &[&x], &[("to", Attribute::Int(11))]);
+    }
+    let fill = |column: &Column| match column.kind {
+        ColumnKind::Numeric { fill } => fill,
+        ColumnKind::Categorical { .. } => None,
+    };
+    if columns.iter().any(|column| fill(column).is_some()) {
+        let fills: Vec<f64> = columns.iter().map(|c| fill(c).unwrap_or(f64::NAN)).collect();
+        let fills = graph.doubles(&fills, &[1, columns.len()]);
+        let missing = graph.node("IsNaN", &[&x]);
+        x = graph.node("Where", &[&missing, &fills, &x]);
+    }
+    x
+}
+
+/// `z = s dot + b`, `s = 1/|x|` for unit rows; `parts` are the columns of `x`, or norms of some.
+fn finish(
+    graph: &mut Graph,
+    model: &Exportable,
+    parts: &[&str],
+    dot: String,
+    intercept: f64,
+) -> String {
+    let mut z = dot;
+    if model.unit_rows {
+        let x = match parts {
+            [x] => (*x).to_owned(),
+            parts => graph.node_with("Concat", "", parts, &[("axis", Attribute::Int(1))]),
+        };
+        let norm = row_norm(graph, &x);
+        let (zero, one) = (graph.scalar(0.0), graph.scalar(1.0));
+        let none = graph.node("Equal", &[&norm, &zero]);
+        let divisor = graph.node("Where", &[&none, &one, &norm]);
+        let factor = graph.node("Div", &[&one, &divisor]);
+        let factor = graph.node("Where", &[&none, &zero, &factor]);
+        z = graph.node("Mul", &[&z, &factor]);
+    }
+    if intercept != 0.0 {
+        let b = graph.scalar(intercept);
+        z = graph.node("Add", &[&z, &b]);
+    }
+    z
+}
+
+/// The norm of each row; squares that overflow or vanish are taken of numbers that were scaled first.
+fn row_norm(graph: &mut Graph, x: &str) -> String {
+    let axis = graph.ints(&[1], &[1]);
+    let mut scaled_norm = |scale: f64| {
+        let c = graph.scalar(scale);
+        let scaled = if scale == 1.0 { x.to_owned() } else { graph.node("Mul", &[x, &c]) };
+        let squares = graph.node("Mul", &[&scaled, &scaled]);
+        let keep = ("keepdims", Attribute::Int(1));
+        let sum = graph.node_with("ReduceSum", "", &[&squares, &axis], &[keep]);
+        let root = graph.node("Sqrt", &[&sum]);
+        (graph.node("Div", &[&root, &c]), sum)
+    };
+    let (norm, squares) = scaled_norm(1.0);
+    let (of_large, _) = scaled_norm(1e-200);
+    let (of_small, _) = scaled_norm(1e200);
+    let (most, least) = (graph.scalar(1e300), graph.scalar(1e-290));
+    let small = graph.node("Less", &[&squares, &least]);
+    let large = graph.node("Greater", &[&squares, &most]);
+    let norm = graph.node("Where", &[&small, &of_small, &norm]);
+    graph.node("Where", &[&large, &of_large, &norm])
+}
+
+/// A text column: the row's category, then what it adds.
+struct Text<'a> {
+    model: &'a Exportable,
+    categories: &'a [String],
+    fill: Option<&'a [f64]>,
+}
+
+impl Text<'_> {
+    /// The number of the category; then come a missing value and an unknown text.
+    fn place(&self, graph: &mut Graph, input: &str, portable: bool) -> String {
+        let count = self.categories.len() as i64;
+        let words: Vec<&str> = self.model.missing_words.iter().map(String::as_str).collect();
+        // A missing word is missing even if it is a category, too.
+        let kept = |name: &&String| !self.model.missing_words.contains(name);
+        let places = self.categories.iter().zip(0i64..).filter(|(name, _)| kept(name));
+        let (mut keys, mut values): (Vec<&str>, Vec<i64>) =
+            places.map(|(name, k)| (name.as_str(), k)).unzip();
+        keys.extend(&words);
+        values.extend(words.iter().map(|_| count));
+        if !portable {
+            return graph.node_with(
+                "LabelEncoder",
+                ML,
+                &[input],
+                &[
+                    ("keys_strings", Attribute::Texts(keys)),
+                    ("values_int64s", Attribute::Ints(values)),
+                    ("default_int64", Attribute::Int(count + 1)),
+                ],
+            );
+        }
+        // (rows, 1) against (1, keys): at most one is equal. Its value less that of "unknown", summed.
+        let less: Vec<f64> = values.iter().map(|&value| (value - count - 1) as f64).collect();
+        let names = graph.texts(&keys, &[1, keys.len()]);
+        let equal = graph.node("Equal", &[input, &names]);
+        let equal = graph.node_with("Cast", "", &[&equal], &[("to", Attribute::Int(11))]);
+        let less = graph.doubles(&less, &[less.len(), 1]);
+        let place = graph.node("MatMul", &[&equal, &less]);
+        let base = graph.scalar((count + 1) as f64);
+        let place = graph.node("Add", &[&place, &base]);
+        graph.node_with("Cast", "", &[&place], &[("to", Attribute::Int(7))])
+    }
+
+    /// A number that depends on the encoded features of the category.
+    fn lookup(&self, graph: &mut Graph, place: &str, of: impl Fn(&[f64]) -> f64) -> String {
+        let count = self.categories.len();
+        let mut table = Vec::with_capacity(count + 2);
+        for k in 0..count {
+            let one: Vec<f64> = (0..count).map(|j| f64::from(u8::from(j == k))).collect();
+            table.push(of(&one));
+        }
+        table.push(self.fill.map_or(f64::NAN, &of));
+        table.push(match self.model.unknown {
+            UnknownCategory::Zeros => of(&vec![0.0; count]),
+            UnknownCategory::Error => f64::NAN,
+        });
+        let table: Vec<[f64; 1]> = table.into_iter().map(|value| [value]).collect();
+        let [found] = graph.lookup(&table, place);
+        found
+    }
+}

@@ -1,0 +1,155 @@
+//! A model as a query: `CASE`, `+ - * /`, and `EXP`, `LN`, `SQRT`, `ABS` where the link needs them.
+//!
+//! Every stage is a common table expression that adds columns to the rows; a learned link is a
+//! search tree of `CASE`.
+
+use std::fmt::Write;
+
+use super::Exportable;
+use super::program::{Unary, slopes};
+use super::text::{Language, Lines, lines, sum_like_the_engine};
+use crate::encoder::{Column, ColumnKind};
+use crate::error::Result;
+use crate::options::UnknownCategory;
+
+pub(super) fn write(model: &Exportable, table: &str) -> Result<String> {
+    let (program, pair) = model.program()?;
+    let Lines { assignments, result } = lines(&program, pair.p, "properloss_z", &mut Sql);
+    let (weights, intercept) = model.line();
+    let features: Vec<String> =
+        model.columns.iter().flat_map(|column| features(model, column)).collect();
+    let terms: Vec<String> =
+        features.iter().zip(&weights).map(|(x, w)| format!("{x} * {w:?}")).collect();
+    let dot = sum_like_the_engine(&terms);
+
+    let mut code = format!("-- {}.\n", model.headline());
+    code.push_str("-- Adds the column probability to the rows; NULL where there is no answer.\n");
+    let mut stages: Vec<(String, String)> = Vec::new();
+    if model.unit_rows {
+        stages.push(("properloss_dot".into(), dot));
+        // Squares that overflow or vanish are taken of numbers that were scaled first.
+        for (name, scale) in [("one", "1.0"), ("down", "1e-200"), ("up", "1e200")] {
+            let squares: Vec<String> =
+                features.iter().map(|x| format!("({x} * {scale}) * ({x} * {scale})")).collect();
+            stages.push((format!("properloss_{name}"), squares.join(" + ")));
+        }
+        stages.push((
+            "properloss_norm".into(),
+            "CASE WHEN properloss_one < 1e300 AND properloss_one > 1e-290 THEN SQRT(properloss_one) \
+             WHEN properloss_one > 1.0 THEN SQRT(properloss_down) / 1e-200 \
+             WHEN properloss_one <= 1.0 THEN SQRT(properloss_up) / 1e200 END"
+                .into(),
+        ));
+        stages.push((
+            "properloss_z".into(),
+            format!(
+                "CASE WHEN properloss_norm > 0.0 THEN properloss_dot * (1.0 / properloss_norm) \
+                 WHEN properloss_norm = 0.0 THEN 0.0 END + {intercept:?}"
+            ),
+        ));
+    } else {
+        stages.push(("properloss_z".into(), format!("{dot} + {intercept:?}")));
+    }
+    stages.extend(assignments);
+    let mut from = identifier(table);
+    for (k, (name, expression)) in stages.iter().enumerate() {
+        let comma = if k == 0 { "WITH" } else { "," };
+        let _ = write!(
+            code,
+            "{comma} properloss_{k} AS (\n  SELECT *,\n    {expression} AS {name}\n  FROM {from})"
+        );
+        from = format!("properloss_{k}");
+    }
+    let _ = write!(
+        code,
+        "\nSELECT *,\n  CASE WHEN properloss_z IS NOT NULL THEN {result} END AS probability\nFROM {from};\n"
+    );
+    Ok(code)
+}
+
+/// The encoded features of a column.
+fn features(model: &Exportable, column: &Column) -> Vec<String> {
+    let name = identifier(&column.name);
+    match &column.kind {
+        ColumnKind::Numeric { fill: None } => vec![format!("CAST({name} AS DOUBLE PRECISION)")],
+        ColumnKind::Numeric { fill: Some(fill) } => {
+            vec![format!("COALESCE(CAST({name} AS DOUBLE PRECISION), {fill:?})")]
+        }
+        ColumnKind::Categorical { categories, fill } => {
+            let words: Vec<String> = model.missing_words.iter().map(|word| quoted(word)).collect();
+            let missing = if words.is_empty() {
+                format!("{name} IS NULL")
+            } else {
+                format!("{name} IS NULL OR {name} IN ({})", words.join(", "))
+            };
+            let all: Vec<String> = categories.iter().map(|category| quoted(category)).collect();
+            let all = all.join(", ");
+            let feature = |k: usize| {
+                let absent = fill.as_ref().map_or("NULL".into(), |fill| format!("{:?}", fill[k]));
+                let own = quoted(&categories[k]);
+                let rest = match model.unknown {
+                    UnknownCategory::Zeros => "ELSE 0.0".into(),
+                    // The first feature alone decides whether there is an answer.
+                    UnknownCategory::Error if k == 0 => format!("WHEN {name} IN ({all}) THEN 0.0"),
+                    UnknownCategory::Error => "ELSE 0.0".into(),
+                };
+                format!("CASE WHEN {missing} THEN {absent} WHEN {name} = {own} THEN 1.0 {rest} END")
+            };
+            (0..categories.len()).map(feature).collect()
+        }
+    }
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+struct Sql;
+
+impl Language for Sql {
+    fn unary(&self, op: Unary, a: &str) -> String {
+        match op {
+            Unary::Negative => format!("(-{a})"),
+            Unary::Absolute => format!("ABS({a})"),
+            // Some databases refuse an exponential that underflows.
+            Unary::Exponential => format!("EXP(CASE WHEN {a} < -700.0 THEN -700.0 ELSE {a} END)"),
+            Unary::Logarithm => format!("LN({a})"),
+            Unary::Root => format!("SQRT({a})"),
+        }
+    }
+
+    fn least(&self, a: &str, b: &str) -> String {
+        format!("CASE WHEN {a} < {b} THEN {a} ELSE {b} END")
+    }
+
+    fn largest(&self, a: &str, b: &str) -> String {
+        format!("CASE WHEN {a} > {b} THEN {a} ELSE {b} END")
+    }
+
+    fn select(&self, left: &str, right: &str, then: &str, other: &str) -> String {
+        format!("CASE WHEN {left} < {right} THEN {then} ELSE {other} END")
+    }
+
+    fn interpolate(&mut self, at: &str, x: &[f64], y: &[f64]) -> String {
+        tree(at, x, y, &slopes(x, y), 0, x.len() - 1)
+    }
+
+    fn name(&self, number: usize) -> String {
+        format!("properloss_t{number}")
+    }
+}
+
+/// The pieces `from..to` as a search tree.
+fn tree(at: &str, x: &[f64], y: &[f64], slope: &[f64], from: usize, to: usize) -> String {
+    if to - from == 1 {
+        return format!("({:?} + {:?} * ({at} - {:?}))", y[from], slope[from], x[from]);
+    }
+    let middle = from + (to - from) / 2;
+    let left = tree(at, x, y, slope, from, middle);
+    let right = tree(at, x, y, slope, middle, to);
+    format!("CASE WHEN {at} < {:?} THEN {left} ELSE {right} END", x[middle])
+}

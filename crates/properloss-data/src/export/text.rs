@@ -1,0 +1,149 @@
+//! Programs as text: what the languages share.
+
+use super::program::{Binary, Op, Program, Unary, Value};
+
+/// How a language writes the steps of a program.
+pub(crate) trait Language {
+    fn constant(&self, value: f64) -> String {
+        format!("{value:?}")
+    }
+    fn unary(&self, op: Unary, a: &str) -> String;
+    fn least(&self, a: &str, b: &str) -> String;
+    fn largest(&self, a: &str, b: &str) -> String;
+    /// `then` if `left < right`, else `other`.
+    fn select(&self, left: &str, right: &str, then: &str, other: &str) -> String;
+    /// The call that interpolates; tables it needs are kept by the language.
+    fn interpolate(&mut self, at: &str, x: &[f64], y: &[f64]) -> String;
+    /// The name of an intermediate value.
+    fn name(&self, number: usize) -> String;
+}
+
+/// A program as assignments and the expression of its result.
+pub(crate) struct Lines {
+    /// Names and expressions, in order.
+    pub assignments: Vec<(String, String)>,
+    /// The result.
+    pub result: String,
+}
+
+/// The assignments that lead to `result`; the score has the name `score`. A value that is used once
+/// stands where it is used.
+pub(crate) fn lines(
+    program: &Program,
+    result: Value,
+    score: &str,
+    language: &mut dyn Language,
+) -> Lines {
+    let uses = uses(program, result);
+    let mut texts: Vec<String> = vec![String::new(); program.ops().len()];
+    let mut assignments = Vec::new();
+    for (i, op) in program.ops().iter().enumerate().take(result.0 + 1) {
+        if uses[i] == 0 {
+            continue;
+        }
+        let text = |value: Value| texts[value.0].as_str();
+        let expression = match op {
+            Op::Score => score.to_owned(),
+            Op::Constant(value) => language.constant(*value),
+            Op::Unary(op, a) => language.unary(*op, text(*a)),
+            Op::Binary(op, a, b) => {
+                let (a, b) = (text(*a), text(*b));
+                match op {
+                    Binary::Add => format!("({a} + {b})"),
+                    Binary::Subtract => format!("({a} - {b})"),
+                    Binary::Multiply => format!("({a} * {b})"),
+                    Binary::Divide => format!("({a} / {b})"),
+                    Binary::Least => language.least(a, b),
+                    Binary::Largest => language.largest(a, b),
+                }
+            }
+            Op::Select { left, right, then, other } => {
+                language.select(text(*left), text(*right), text(*then), text(*other))
+            }
+            Op::Interpolate { at, x, y } => language.interpolate(text(*at), x, y),
+        };
+        let leaf = matches!(op, Op::Score | Op::Constant(_));
+        // What a comparison repeats gets a name, too.
+        let shared = uses[i] > 1 || (repeats(program, Value(i)) && i != result.0);
+        texts[i] = if leaf || !shared {
+            expression
+        } else {
+            let name = language.name(assignments.len() + 1);
+            assignments.push((name.clone(), expression));
+            name
+        };
+    }
+    Lines { assignments, result: texts[result.0].clone() }
+}
+
+/// How often each value is used on the way to `result`.
+fn uses(program: &Program, result: Value) -> Vec<usize> {
+    let mut uses = vec![0; program.ops().len()];
+    uses[result.0] = 1;
+    for i in (0..=result.0).rev() {
+        if uses[i] == 0 {
+            continue;
+        }
+        for argument in Program::arguments(program.op(Value(i))) {
+            uses[argument.0] += 1;
+        }
+    }
+    uses
+}
+
+/// Whether a value is an argument of a step whose text may repeat it: a minimum, a maximum or an
+/// interpolation, written as a case distinction.
+fn repeats(program: &Program, value: Value) -> bool {
+    program.ops().iter().any(|op| match op {
+        Op::Binary(Binary::Least | Binary::Largest, a, b) => *a == value || *b == value,
+        Op::Interpolate { at, .. } => *at == value,
+        _ => false,
+    })
+}
+
+/// The terms of a score in the order in which the engine adds them: eight lanes, then the rest.
+pub(crate) fn sum_like_the_engine(terms: &[String]) -> String {
+    let full = terms.len() / 8 * 8;
+    let mut sum = String::new();
+    if full > 0 {
+        let lane = |l: usize| -> String {
+            let parts: Vec<&str> = (l..full).step_by(8).map(|j| terms[j].as_str()).collect();
+            format!("({})", parts.join(" + "))
+        };
+        sum = format!(
+            "((({} + {}) + ({} + {})) + (({} + {}) + ({} + {})))",
+            lane(0),
+            lane(4),
+            lane(2),
+            lane(6),
+            lane(1),
+            lane(5),
+            lane(3),
+            lane(7)
+        );
+    }
+    for term in &terms[full..] {
+        sum = if sum.is_empty() { term.clone() } else { format!("{sum} + {term}") };
+    }
+    sum
+}
+
+/// Numbers as the lines of a list, at most 100 characters wide.
+pub(crate) fn wrapped(items: impl IntoIterator<Item = String>, indent: &str) -> String {
+    let mut text = String::new();
+    let mut width = 101;
+    for item in items {
+        if width + item.len() + 2 > 100 {
+            text.push('\n');
+            text.push_str(indent);
+            width = indent.len();
+        } else {
+            text.push(' ');
+            width += 1;
+        }
+        width += item.len() + 1;
+        text.push_str(&item);
+        text.push(',');
+    }
+    text
+}

@@ -1,0 +1,79 @@
+//! Models and calibrations as ONNX, C, SQL or Python.
+
+use std::path::{Path, PathBuf};
+
+use properloss_data::export::{Exportable, OnnxOptions};
+use properloss_data::{ModelFile, UnknownCategory};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::file_to_python;
+use crate::link;
+
+/// What can be written without properloss: a model or a calibration.
+#[pyclass(frozen, module = "properloss._core")]
+pub struct Export {
+    inner: Exportable,
+}
+
+#[pymethods]
+impl Export {
+    /// From the text of a model file.
+    #[staticmethod]
+    #[pyo3(signature = (json, *, unknown_zeros=false))]
+    fn of_model(json: &str, unknown_zeros: bool) -> PyResult<Self> {
+        let file = ModelFile::from_json(json.as_bytes(), Path::new("model"));
+        let file = file.map_err(file_to_python)?;
+        let unknown = if unknown_zeros { UnknownCategory::Zeros } else { UnknownCategory::Error };
+        let inner = Exportable::from_model(&file, unknown).map_err(file_to_python)?;
+        Ok(Self { inner })
+    }
+
+    /// From the numbers of a calibration; `margin` is None where scores go in.
+    #[staticmethod]
+    #[pyo3(signature = (link, *, slope, intercept, margin, classes))]
+    fn of_calibration(
+        link: &Bound<'_, PyAny>,
+        slope: f64,
+        intercept: f64,
+        margin: Option<f64>,
+        classes: (String, String),
+    ) -> PyResult<Self> {
+        let spec = link::from_python(link)?.spec();
+        let classes = [classes.0, classes.1];
+        let inner = Exportable::from_calibration(margin, slope, intercept, spec, classes)
+            .map_err(file_to_python)?;
+        Ok(Self { inner })
+    }
+
+    /// The bytes in one of the formats onnx, c, sql and python.
+    #[pyo3(signature = (format="onnx", *, portable=false, float_input=false, table="examples"))]
+    fn to_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        format: &str,
+        portable: bool,
+        float_input: bool,
+        table: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = match format {
+            "onnx" => self.inner.onnx(OnnxOptions { portable, float_input }),
+            "c" => self.inner.c().map(String::into_bytes),
+            "sql" => self.inner.sql(table).map(String::into_bytes),
+            "python" => self.inner.python().map(String::into_bytes),
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "format is {other:?}; it must be onnx, c, sql or python"
+                )));
+            }
+        };
+        Ok(PyBytes::new(py, &bytes.map_err(file_to_python)?))
+    }
+}
+
+/// Writes bytes whole or not at all.
+#[pyfunction]
+pub fn write_bytes(path: PathBuf, content: &[u8]) -> PyResult<()> {
+    properloss_data::write_atomically(&path, |out| out.write_all(content)).map_err(file_to_python)
+}

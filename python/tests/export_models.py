@@ -1,0 +1,138 @@
+"""Models of every link for the tests of exports: as the text of a model file, without a fit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from properloss import _core
+
+
+def knots(rng, pieces, flat=False, decades=4):
+    """Increasing from 0 to 1, steps over some decades; with flat pieces if asked for."""
+    steps = 10 ** rng.uniform(-decades, 0, pieces)
+    if flat and pieces > 3:
+        steps[1::3] = 0.0
+    values = np.concatenate([[0.0], np.cumsum(steps) / steps.sum()])
+    values[-1] = 1.0
+    return values.tolist()
+
+
+def links():
+    """Every registered link with all example parameters, learned ones, and learned on top of each."""
+    rng = np.random.default_rng(3)
+    found = {}
+    for name in _core.links():
+        found[name] = {"kind": "builtin", "name": name}
+    for a, b in ((1.0, 0.0), (0.01, 0.9), (3.0, -7.0)):
+        found[f"clipped-line:{a},{b}"] = {
+            "kind": "builtin",
+            "name": "clipped-line",
+            "params": [a, b],
+        }
+    for pieces in (1, 2, 3, 7, 300):
+        z = (np.array(knots(rng, pieces)) * 12.0 - 7.0).tolist()
+        found[f"piecewise:{pieces}"] = {"kind": "piecewise", "z": z, "u": knots(rng, pieces)}
+        found[f"isotonic:{pieces}"] = {"kind": "isotonic", "z": z, "u": knots(rng, pieces, True)}
+    for name in _core.links():
+        for low, high in ((0.0, 1.0), (0.05, 0.9)):
+            p = knots(rng, 20, decades=2)
+            v = low + (high - low) * np.array(knots(rng, 20, decades=2))
+            v[-1] = high
+            found[f"relative:{name}:{low}"] = {
+                "kind": "relative",
+                "base": {"kind": "builtin", "name": name},
+                "p": p,
+                "v": v.tolist(),
+            }
+    inner = found["relative:sigmoid:0.05"]
+    found["relative:relative"] = {
+        "kind": "relative",
+        "base": inner | {"v": [0.0, *inner["v"][1:-1], 1.0]},
+        "p": knots(rng, 5, decades=1),
+        "v": knots(rng, 5, decades=1),
+    }
+    return found
+
+
+def model_json(
+    link,
+    weights,
+    intercept=0.25,
+    *,
+    columns=None,
+    unit_rows=False,
+    method="",
+    classes=("0", "1"),
+    words=("", "NA"),
+):
+    """The text of a model file."""
+    if columns is None:
+        columns = [{"name": f"x{j}", "kind": "numeric"} for j in range(len(weights))]
+    names = []
+    for column in columns:
+        if column["kind"] == "numeric":
+            names.append(column["name"])
+        else:
+            names.extend(f"{column['name']}={category}" for category in column["categories"])
+    return json.dumps(
+        {
+            "format": "properloss-model",
+            "version": 1,
+            "weights": list(weights),
+            "intercept": intercept,
+            "link": link,
+            "preprocessing": {
+                "encoder": {"columns": columns, "missing_words": list(words)},
+                "scaling": {"kind": "unit-rows" if unit_rows else "none"},
+            },
+            "feature_names": names,
+            "classes": list(classes),
+            "fitted": {"method": method},
+        }
+    )
+
+
+def rows(weights, count, seed=0):
+    """Random rows, rows far away, and rows at the ends of f64 (whose score is infinite)."""
+    rng = np.random.default_rng(seed)
+    weights = np.asarray(weights)
+    X = rng.normal(size=(count, len(weights)))
+    # Along the weights: scores from -1,000 to 1,000, dense around 0.
+    z = np.concatenate([rng.normal(size=count // 4) * 3, rng.uniform(-40, 40, count // 4)])
+    X[: len(z)] += np.outer(z, weights / (weights @ weights))
+    far = np.sign(weights) * 10.0 ** np.linspace(-320, 307, 200)[:, None]
+    return np.concatenate([X, far, -far, np.sign(weights) * [[1.7e308], [-1.7e308], [0.0]]])
+
+
+#: Two numbers and two texts; a fill for one of each.
+COLUMNS = [
+    {"name": "age", "kind": "numeric", "fill": 0.5},
+    {"name": "job", "kind": "categorical", "categories": ["", "a b", "z'\"\\", "ünï"]},
+    {"name": "size", "kind": "numeric"},
+    {
+        "name": "town",
+        "kind": "categorical",
+        "categories": ["X", "Y", "Z"],
+        "fill": [0.5, 0.25, 0.25],
+    },
+]
+MIXED = [0.3, 1.0, -2.0, 0.5, 0.7, -1.1, 0.2, 0.4, -0.6]
+
+
+def mixed_rows(count, seed=1):
+    """Cells of COLUMNS, and the features that the encoder makes of them (NaN: no answer)."""
+    rng = np.random.default_rng(seed)
+    age, size = rng.normal(size=(2, count))
+    age[rng.random(count) < 0.1] = np.nan
+    job = rng.choice(["a b", "ünï", "z'\"\\", "unseen"], count, p=[0.3, 0.3, 0.3, 0.1])
+    town = rng.choice(["X", "Y", "Z", "NA"], count)
+    X = np.zeros((count, 9))
+    X[:, 0] = np.where(np.isnan(age), 0.5, age)
+    for k, name in enumerate(COLUMNS[1]["categories"]):
+        X[:, 1 + k] = job == name
+    X[:, 5] = size
+    for k, name in enumerate(COLUMNS[3]["categories"]):
+        X[:, 6 + k] = np.where(town == "NA", COLUMNS[3]["fill"][k], town == name)
+    return {"age": age, "job": job, "size": size, "town": town}, X
