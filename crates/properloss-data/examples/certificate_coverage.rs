@@ -116,7 +116,7 @@ fn main() {
         at.iter().zip(&grid).zip(&density).map(square).sum::<f64>().sqrt()
     };
     let mut by_link: Vec<Tally> = LINKS.iter().map(|_| Tally::default()).collect();
-    let header = "| fits | not below | not below, population | assumption rejected | true RMS | bound | bound, population | plain bound |\n|---|---|---|---|---|---|---|---|---|";
+    let header = "| fits | failures | failures, population | assumption rejected | true RMS | bound | bound, population | plain bound |\n|---|---|---|---|---|---|---|---|---|";
 
     println!("Fresh rows, fitted on as many others\n\n| rows {header}");
     for (size_index, &size) in SIZES.iter().enumerate() {
