@@ -11,10 +11,10 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean
+.PHONY: reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
 	cargo run --release --quiet -p properloss-cli --bin properloss -- demo --out target/demo
@@ -84,6 +84,10 @@ reproduce: build-python ## the paper's experiments, into docs/reproduction.md (F
 study-learners: build-python ## boosters with and without calibration (10 minutes; FULL=1: 12 splits, hours)
 	$(PIP) install -r bench/learners/requirements.txt
 	$(PY) bench/learners/run.py --profile $(if $(FULL),full,small) $(if $(JOBS),--processes $(JOBS))
+
+certificate-coverage: ## does the calibration certificate hold, and how tight is it (10 minutes)
+	cargo build --release --quiet -p properloss-data --example certificate_coverage
+	RAYON_NUM_THREADS=1 nice target/release/examples/certificate_coverage
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost

@@ -11,9 +11,11 @@ from properloss import _core
 from properloss.plotting._axes import binary_labels, finite_column, same_length
 
 __all__ = [
+    "CalibrationBound",
     "CorpDecomposition",
     "auc",
     "brier",
+    "calibration_bound",
     "corp_decomposition",
     "expected_calibration_error",
     "log_loss",
@@ -30,6 +32,33 @@ class CorpDecomposition(NamedTuple):
     miscalibration: float
     discrimination: float
     uncertainty: float
+
+
+class CalibrationBound(NamedTuple):
+    """What :func:`calibration_bound` certifies, and under which assumption."""
+
+    #: RMS distance of the probabilities of these rows from the true ones is at most this.
+    rms: float
+    #: The same for a fresh row of the same distribution; ``None`` with weights.
+    population_rms: float | None
+    #: The probability with which it holds.
+    confidence: float
+    #: Summed log-loss above that of isotonic regression on the same rows, nats.
+    log_excess: float
+    #: Summed Brier score above that of isotonic regression on the same rows.
+    brier_excess: float
+    #: E-value against the assumption that the true probability does not decrease with the
+    #: predicted one: 20 or more happens to a true assumption once in twenty times at most.
+    against_monotone: float
+    #: Rows of positive weight.
+    n_samples: int
+    #: Folds, 1 if there are none.
+    n_folds: int
+
+    @property
+    def assumption_rejected(self) -> bool:
+        """Whether the labels contradict the assumption at the confidence of the bound."""
+        return self.against_monotone >= 1 / (1 - self.confidence)
 
 
 def auc(
@@ -148,6 +177,58 @@ def corp_decomposition(
     """
     columns = _columns(y_true, y_prob, "y_prob", sample_weight, pos_label)
     return CorpDecomposition(*_core.metric_corp(columns))
+
+
+def calibration_bound(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    folds: ArrayLike | None = None,
+    confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> CalibrationBound:
+    """How far probabilities can be from the true ones: a certificate, without bins.
+
+    With the stated confidence, whatever the number of rows, the root of the mean squared distance
+    of ``y_prob`` from ``P(y = 1 | y_prob)`` is at most ``rms``. It holds if the probabilities have
+    not seen the labels of these rows, rows are independent, and ``P(y = 1 | y_prob)`` does not
+    decrease; ``against_monotone`` is evidence against the last. Proof: docs/certificate.md.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, pos_label
+        As :func:`log_loss`. Weights say how much a row counts in the mean.
+    folds : array-like of shape (n_samples,), default=None
+        The fold of each row, if every fold has a model of its own that was fitted without it.
+    confidence : float, default=0.95
+        Strictly between 0 and 1.
+
+    Returns
+    -------
+    bound : CalibrationBound
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from properloss.metrics import calibration_bound
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(5000)
+    >>> bound = calibration_bound(rng.random(5000) < p, p)
+    >>> bool(bound.rms < 0.09), bound.assumption_rejected
+    (True, False)
+    """
+    columns = _columns(y_true, y_prob, "y_prob", sample_weight, pos_label)
+    numbers = None
+    if folds is not None:
+        numbers = np.unique(np.asarray(folds), return_inverse=True)[1].astype(np.uint32).ravel()
+        same_length(y_true=columns[1], folds=numbers)
+    rms, population, log, brier_, against, rows, count = _core.metric_calibration_bound(
+        columns, numbers, float(confidence)
+    )
+    return CalibrationBound(
+        rms, population, float(confidence), log, brier_, against, rows, count
+    )
 
 
 def expected_calibration_error(

@@ -56,3 +56,33 @@ def test_pos_label_and_refusals():
         metrics.auc([0, 1], [0.1, np.nan])
     with pytest.raises(ValueError, match="not a valid label"):
         metrics.auc([0, 1], [0.1, 0.2], pos_label=3)
+
+
+def test_calibration_bound():
+    """By hand: pooled values, excesses, and the folds of any labels."""
+    y, p = [1, 0, 1, 0], [0.8, 0.2, 0.4, 0.6]
+    bound = metrics.calibration_bound(y, p)
+    log = -2 * np.log(0.8) - 2 * np.log(0.4) + 2 * np.log(0.5)
+    assert bound.log_excess == pytest.approx(log, rel=1e-12)
+    assert bound.brier_excess == pytest.approx(0.3, rel=1e-12)
+    assert (bound.rms, bound.n_samples, bound.n_folds) == (1.0, 4, 1)
+
+    rng = np.random.default_rng(3)
+    p = rng.random(4000)
+    labels = rng.random(4000) < 0.3 + 0.4 * p
+    bound = metrics.calibration_bound(labels, p)
+    true = np.sqrt(np.mean((0.6 * p - 0.3) ** 2))
+    assert true < bound.rms < bound.population_rms < true + 0.12
+    assert not bound.assumption_rejected
+    assert metrics.calibration_bound(~labels, p).assumption_rejected
+    assert metrics.calibration_bound(labels, p, confidence=0.5).rms < bound.rms
+    weighted = metrics.calibration_bound(labels, p, sample_weight=np.full(4000, 2.5))
+    assert weighted.rms == bound.rms and weighted.population_rms is None
+    folds = np.array(["a", "b", "c", "d"])[np.arange(4000) % 4]
+    assert metrics.calibration_bound(labels, p, folds=folds).n_folds == 4
+    with pytest.raises(ValueError, match="confidence"):
+        metrics.calibration_bound(labels, p, confidence=1.0)
+    with pytest.raises(ValueError, match="probabilities"):
+        metrics.calibration_bound(labels, 2 * p)
+    with pytest.raises(ValueError):
+        metrics.calibration_bound(labels, p, folds=[0, 1])

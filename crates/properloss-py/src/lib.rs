@@ -37,7 +37,9 @@ mod _core {
     #[pymodule_export]
     use crate::loss::CanonicalLoss;
     #[pymodule_export]
-    use crate::metrics::{metric_auc, metric_calibration, metric_corp, metric_log_loss};
+    use crate::metrics::{
+        metric_auc, metric_calibration, metric_calibration_bound, metric_corp, metric_log_loss,
+    };
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The engine's metrics on checked columns; `properloss.metrics` is the public face.
 
 use numpy::PyReadonlyArray1;
+use properloss::calibration_certificate::{HeldOut, calibration_bound};
 use properloss::metrics::{self, Binning};
 use pyo3::prelude::*;
 
@@ -55,6 +56,33 @@ pub fn metric_calibration(
         Ok((
             metrics::expected_calibration_error(p, y, w, binning)?,
             metrics::maximum_calibration_error(p, y, w, binning)?,
+        ))
+    })
+}
+
+/// What a calibration certificate says: (rms, population rms, log excess, Brier excess, e-value
+/// against the assumption, rows, folds).
+type Bound = (f64, Option<f64>, f64, f64, f64, usize, usize);
+
+/// The calibration certificate of held-out probabilities.
+#[pyfunction]
+pub fn metric_calibration_bound(
+    py: Python<'_>,
+    columns: Columns<'_>,
+    folds: Option<PyReadonlyArray1<'_, u32>>,
+    confidence: f64,
+) -> PyResult<Bound> {
+    let folds = folds.as_ref().map(|folds| folds.as_slice()).transpose()?;
+    with_columns(py, &columns, |p, y, w| {
+        let bound = calibration_bound(&HeldOut::new(p, y, w, folds)?, confidence)?;
+        Ok((
+            bound.rms,
+            bound.population_rms,
+            bound.log_excess,
+            bound.brier_excess,
+            bound.against_monotone,
+            bound.rows,
+            bound.folds,
         ))
     })
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bregman;
+pub mod calibration_certificate;
 pub mod certify;
 pub mod chain;
 pub mod design;

@@ -154,6 +154,12 @@ pub struct EvaluateArgs {
     /// Where to draw the reliability curve, as SVG.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Bound the distance from the true probabilities; the model must not have seen these rows.
+    #[arg(long)]
+    pub certificate: bool,
+    /// The probability with which the certificate holds.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.95, requires = "certificate")]
+    pub confidence: f64,
     #[command(flatten)]
     pub unknown: UnknownArg,
     #[command(flatten)]

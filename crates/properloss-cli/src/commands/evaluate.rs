@@ -1,5 +1,6 @@
 //! `evaluate`: a model measured on labelled examples.
 
+use properloss::calibration_certificate::{CalibrationBound, HeldOut, calibration_bound};
 use properloss::metrics::{Summary, reliability_curve};
 use properloss_data::ModelFile;
 use properloss_data::read::read_encoded;
@@ -38,8 +39,50 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     }
     let mut json = metrics_json(&summary);
     json["rows"] = dataset.rows().into();
+    let bound = if args.certificate {
+        let rows = HeldOut::new(&probabilities, &dataset.labels, weights, None)?;
+        Some(calibration_bound(&rows, args.confidence)?)
+    } else {
+        None
+    };
+    if let Some(bound) = &bound {
+        json["calibration_bound"] = certificate_json(bound);
+    }
     talk.say(described(&dataset));
-    talk.result(|| text(&summary), &json)
+    let words = || text(&summary) + &bound.as_ref().map(certificate_text).unwrap_or_default();
+    talk.result(words, &json)
+}
+
+fn certificate_json(bound: &CalibrationBound) -> serde_json::Value {
+    serde_json::json!({
+        "rms": bound.rms,
+        "population_rms": bound.population_rms,
+        "confidence": bound.confidence,
+        "log_excess": bound.log_excess,
+        "brier_excess": bound.brier_excess,
+        "against_monotone": bound.against_monotone,
+        "assumption": "P(y = 1 | probability) does not decrease; the model has not seen these rows",
+        "assumption_rejected": bound.assumption_rejected(),
+    })
+}
+
+/// The bound, and beside it what it supposes.
+fn certificate_text(bound: &CalibrationBound) -> String {
+    let level = 100.0 * bound.confidence;
+    let mut text = format!(
+        "calibration bound {:.6}  at {level} %: RMS distance from the true probabilities, these rows\n",
+        bound.rms
+    );
+    if let Some(rms) = bound.population_rms {
+        text.push_str(&format!("  fresh rows      {rms:.6}  the same, for the next row\n"));
+    }
+    let verdict =
+        if bound.assumption_rejected() { "REJECTED: the bound is void" } else { "not rejected" };
+    text.push_str(&format!(
+        "  assumption      {:<8.2e}  e-value against \"the truth does not decrease\": {verdict}\n",
+        bound.against_monotone
+    ));
+    text
 }
 
 fn text(summary: &Summary) -> String {

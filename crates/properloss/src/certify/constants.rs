@@ -78,7 +78,25 @@ pub fn paper_step(
         * (1.0 - closeness * p_star * max_norm / gap)
 }
 
-/// `(α, β)` of Definition defAB: `ŷ_1 ∈ q_1 [1-β, 1+α]`, `q_1 = u_t(w_{t+1}·x_1)`.
+/// Where the step of the paper's Theorem 5 lies:
+/// `η ∈ (1-γ)/(2 N X²) (1 - s [2 sqrt(δ p*), 1])`, `s = sqrt(δ p*) (1+2δ)/(2 (1+δ)²)`.
+///
+/// The paper has `2+δ` for `1+2δ` (its `f(1+f)` is wrong in the appendix) and, from `|g| <= 2X`,
+/// `sqrt(δ p*)` for the lower end; `|g| <= X` gives twice that. Returned smallest first.
+pub fn step_interval(
+    delta: f64,
+    p_star: f64,
+    max_norm: f64,
+    slope_max: f64,
+    gamma: f64,
+) -> (f64, f64) {
+    let root = (delta * p_star).sqrt();
+    let s = 0.5 * root * (1.0 + 2.0 * delta) / (1.0 + delta).powi(2);
+    let unit = (1.0 - gamma) / (2.0 * slope_max * max_norm * max_norm);
+    (unit * (1.0 - s), unit * (1.0 - s * 2.0 * root))
+}
+
+/// `(α, β)` of the paper's Definition 3: `ŷ_1 ∈ q_1 [1-β, 1+α]`, `q_1 = u_t(w_{t+1}·x_1)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stability {
     /// How far `ŷ_1` may lie above `q_1`, relative to `q_1`.

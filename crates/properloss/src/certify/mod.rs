@@ -13,6 +13,7 @@
 //! | `constants` | `X`, `p*_t`, `δ_t`, `f(δ)`, `γ_t`, `(α, β)`-stability, step sizes |
 //! | `bounds` | what each theorem claims: the paper's, Theorem 2, Theorem P, the rates |
 //! | `decomposition` | `F`, `L`, `Q` of the paper's Theorem 10, term by term |
+//! | `label_information` | Jensen's slack: the Bregman information of the labels of equal observations |
 //! | `steepest` | Proposition D: the link of least loss at fixed scores |
 //! | `certificate`, `sweep` | the record of an iteration; two links at sorted scores by merging |
 //! | `neighbours`, `approximability` | Lemma 7 of the paper and the restricted discrepancy `E(u, ℓ)` |
@@ -23,6 +24,7 @@ mod certificate;
 mod combine;
 mod constants;
 mod decomposition;
+mod label_information;
 mod link_change;
 mod neighbours;
 mod scored;
@@ -43,8 +45,10 @@ pub(crate) use combine::link_through;
 pub use combine::{condense, convex_combination, slope_range};
 pub use constants::{
     Stability, f, gamma_max, largest_delta, mean_operator_gap, norm, p_star, paper_step, stability,
+    step_interval,
 };
 pub use decomposition::Decomposition;
+pub use label_information::LabelInformation;
 pub use link_change::{ScoreTail, link_change};
 pub use neighbours::{biconnectivity_radius, connectivity_radius};
 pub use scored::Scored;

@@ -1,0 +1,65 @@
+//! Evidence against the assumption that the true probabilities do not decrease.
+//!
+//! Half of the rows (every second one in the order of the probabilities) propose bin frequencies `q`
+//! that need not increase; the other half judges: `exp(Σ log-loss(PAV) - Σ log-loss(q))`. PAV is the
+//! best nondecreasing fit to the judging half, so if the truth `η` does not decrease this is at most
+//! `Π q(y)/η(y)`, which has a mean of at most 1 (with weights up to 1 as exponents, too, by Jensen).
+//! Means of such e-values, over both halves, several numbers of bins and the folds, are e-values.
+
+use super::excess::pool;
+use super::rows::{Fold, Row};
+
+/// Numbers of bins that are tried.
+const BINS: [usize; 5] = [3, 6, 12, 24, 48];
+
+/// The mean e-value over the folds.
+pub(super) fn evidence(folds: &[Fold]) -> f64 {
+    folds.iter().map(of_fold).sum::<f64>() / folds.len() as f64
+}
+
+fn of_fold(fold: &Fold) -> f64 {
+    let half = |odd: usize| fold.rows.iter().skip(odd).step_by(2).copied().collect::<Vec<Row>>();
+    let halves = [half(0), half(1)];
+    if halves[1].is_empty() {
+        return 1.0;
+    }
+    let mut sum = 0.0;
+    for (proposing, judging) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
+        let best = log_likelihood_of_pools(judging);
+        for bins in BINS {
+            sum += (proposed(proposing, judging, bins) - best).exp();
+        }
+    }
+    sum / (2 * BINS.len()) as f64
+}
+
+fn log_likelihood_of_pools(rows: &[Row]) -> f64 {
+    let entropy = |part: f64, whole: f64| if part > 0.0 { part * (part / whole).ln() } else { 0.0 };
+    pool(rows, |_, row| row.positive)
+        .iter()
+        .map(|p| entropy(p.positive, p.weight) + entropy(p.weight - p.positive, p.weight))
+        .sum()
+}
+
+/// The log-likelihood of the judging rows under the bin frequencies of the proposing ones.
+fn proposed(proposing: &[Row], judging: &[Row], bins: usize) -> f64 {
+    let size = proposing.len().div_ceil(bins);
+    let parts: Vec<(f64, f64)> = proposing
+        .chunks(size)
+        .map(|rows| {
+            let weight: f64 = rows.iter().map(|row| row.weight).sum();
+            let positive: f64 = rows.iter().filter(|row| row.positive).map(|row| row.weight).sum();
+            (rows[rows.len() - 1].probability, (positive + 0.5) / (weight + 1.0))
+        })
+        .collect();
+    let mut bin = 0;
+    let mut sum = 0.0;
+    for row in judging {
+        while bin + 1 < parts.len() && row.probability > parts[bin].0 {
+            bin += 1;
+        }
+        let q = parts[bin].1;
+        sum += row.weight * (if row.positive { q } else { 1.0 - q }).ln();
+    }
+    sum
+}

@@ -1,0 +1,111 @@
+//! Held-out rows, checked, and their folds in increasing order of the probabilities.
+
+use crate::error::{Error, Result};
+
+/// Probabilities with the labels they have not seen. *Invariant*: equal lengths, at least one row of
+/// positive weight, probabilities in `[0, 1]`, labels 0 or 1, weights finite and not negative.
+#[derive(Debug, Clone, Copy)]
+pub struct HeldOut<'a> {
+    probabilities: &'a [f64],
+    labels: &'a [u8],
+    weights: Option<&'a [f64]>,
+    folds: Option<&'a [u32]>,
+}
+
+impl<'a> HeldOut<'a> {
+    /// `folds[i]` is the fold of row `i` where each fold has a model of its own, fitted without it.
+    /// Weights say how much a row counts in the mean; weight 2 is *not* two independent rows.
+    pub fn new(
+        probabilities: &'a [f64],
+        labels: &'a [u8],
+        weights: Option<&'a [f64]>,
+        folds: Option<&'a [u32]>,
+    ) -> Result<Self> {
+        let (what, length) = ("probabilities", probabilities.len());
+        for (other, other_length) in [
+            ("labels", Some(labels.len())),
+            ("weights", weights.map(<[f64]>::len)),
+            ("folds", folds.map(<[u32]>::len)),
+        ] {
+            if let Some(other_length) = other_length.filter(|&other| other != length) {
+                return Err(Error::LengthMismatch { what, length, other, other_length });
+            }
+        }
+        if let Some(index) = probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
+            let (value, expected) = (probabilities[index], "in [0, 1]");
+            return Err(Error::ElementOutOfDomain { what, index, value, expected });
+        }
+        if let Some(index) = labels.iter().position(|&label| label > 1) {
+            let (value, expected) = (f64::from(labels[index]), "0 or 1");
+            return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected });
+        }
+        if let Some(weights) = weights {
+            let bad = |w: &f64| !(w.is_finite() && *w >= 0.0);
+            if let Some(index) = weights.iter().position(bad) {
+                let (value, expected) = (weights[index], "0 or positive, and finite");
+                return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
+            }
+        }
+        let counted = |i: usize| weights.is_none_or(|weights| weights[i] > 0.0);
+        if !(0..length).any(counted) {
+            let what = "rows of positive weight";
+            return Err(Error::TooShort { what, length: 0, minimum: 1 });
+        }
+        Ok(Self { probabilities, labels, weights, folds })
+    }
+
+    pub(super) fn weighted(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// The folds that have rows of positive weight. Weights are divided by the largest.
+    pub(super) fn folds(&self) -> Vec<Fold> {
+        let scale = self.weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
+        let mut order: Vec<usize> = (0..self.probabilities.len())
+            .filter(|&i| self.weights.is_none_or(|weights| weights[i] > 0.0))
+            .collect();
+        let fold = |i: usize| self.folds.map_or(0, |folds| folds[i]);
+        let key = |i: usize| (fold(i), self.probabilities[i]);
+        order.sort_unstable_by(|&i, &j| {
+            let ((a, p), (b, q)) = (key(i), key(j));
+            a.cmp(&b).then(p.total_cmp(&q)).then(i.cmp(&j))
+        });
+        let rows = |part: &[usize]| Fold {
+            rows: part
+                .iter()
+                .map(|&i| Row {
+                    // -0 and 0 are one probability.
+                    probability: self.probabilities[i] + 0.0,
+                    positive: self.labels[i] == 1,
+                    weight: self.weights.map_or(1.0, |weights| weights[i] / scale),
+                })
+                .collect(),
+        };
+        order.chunk_by(|&i, &j| fold(i) == fold(j)).map(rows).collect()
+    }
+}
+
+/// One held-out row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub probability: f64,
+    pub positive: bool,
+    /// In `(0, 1]`.
+    pub weight: f64,
+}
+
+/// The rows of one fold by increasing probability. *Invariant*: not empty.
+#[derive(Debug, Clone)]
+pub(super) struct Fold {
+    pub rows: Vec<Row>,
+}
+
+impl Fold {
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn mass(&self) -> f64 {
+        self.rows.iter().map(|row| row.weight).sum()
+    }
+}
