@@ -129,7 +129,9 @@ impl Walkers {
                 lane.decrement = decrements[l];
                 lane.step = 1.0;
                 let gain = 0.5 * decrements[l];
-                lane.live = gain > stop.decrease && gain.is_finite() && lane.steps < stop.max_steps;
+                // Where nothing was looked at yet, one has to be nearer to leave it at that.
+                let enough = if passes == 0 { 0.05 * stop.decrease } else { stop.decrease };
+                lane.live = gain > enough && gain.is_finite() && lane.steps < stop.max_steps;
                 lane.near = gain >= 0.0 && gain <= stop.decrease;
                 if passes < 2 {
                     expected[passes][l] = gain.max(0.0);

@@ -267,6 +267,25 @@ fn increasing(what: &'static str, values: &[f64]) -> Result<()> {
 }
 
 impl ProperFit {
+    /// Which scaling of the columns the data asked for, in words.
+    pub fn scaling_words(&self) -> String {
+        let parts: Vec<String> = self
+            .scaling_weights
+            .iter()
+            .filter(|(_, weight)| *weight >= 0.005)
+            .map(|(a, weight)| {
+                let name = match *a {
+                    1.0 => "standardised".to_owned(),
+                    0.0 => "as they are (one scale for all)".to_owned(),
+                    0.5 => "half-way standardised".to_owned(),
+                    a => format!("divided by the power {a} of their deviation"),
+                };
+                format!("{:.0} % {name}", 100.0 * weight)
+            })
+            .collect();
+        if parts.is_empty() { "none has weight".to_owned() } else { parts.join(", ") }
+    }
+
     /// `P(y = 1 | x)` for new rows, strictly between 0 and 1.
     pub fn probabilities(&self, matrix: &Matrix<'_>) -> Result<Vec<f64>> {
         let mut p = self.model.probabilities(*matrix)?;

@@ -29,7 +29,7 @@ const SECOND: f64 = 10.0;
 const FIRST_STEPS: usize = 12;
 const FIRST_GAIN: f64 = 0.01;
 /// A step may go unseen if it misses by less than this, in nats ...
-const UNSEEN: f64 = 1e-4;
+const UNSEEN: f64 = 1e-5;
 /// ... and steps contract at all.
 const UNSEEN_CONTRACTION: f64 = 0.5;
 /// Steps that contract worse than this want a new Hessian ...
