@@ -75,7 +75,7 @@ quality: build-python ## the default estimator against calibrated logistic regre
 	$(PY) bench/quality/run.py --profile full --out target/quality
 	mkdir -p docs/quality && cp target/quality/report.md target/quality/differences.svg docs/quality/
 
-quality-time: build-python ## seconds of the default estimator beside LogisticRegressionCV's, in one run
+quality-time: build-python ## CPU time of the default estimator beside scikit-learn's, one thread each
 	$(PY) bench/quality/timing.py
 
 reproduce: build-python ## the paper's experiments, into docs/reproduction.md (FULL=1: all seeds)

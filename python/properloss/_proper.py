@@ -117,14 +117,18 @@ class ProperLossClassifier(ProperClassifier):
     guarantee_ : float
         ``log(slope_ratio_)``: at every score the log-loss is at most that of the sigmoid plus this.
     path_weights_ : ndarray
-        The weight of every strength of ``cv_results_["C"]``; the first is the model without
+        The weight of every row of ``cv_results_["C"]``; the first is the model without
         features.
+    scaling_weights_ : dict of float to float
+        The weight of every scaling of the columns: 1 is standardised columns, 0 the columns as they
+        are, with one scale for all, 0.5 half-way. Shares of the models that use features.
     refit_share_ : float
         Share of the second fit in the weights.
     cv_results_ : dict of ndarray and float
-        The whole table: ``C``, ``C_log_loss``, ``C_score``, ``C_weight``; ``smoothness`` (infinite:
-        the sigmoid), ``smoothness_slope_ratio``, ``smoothness_log_loss``, ...; held-out ``log_loss_path`` (logistic regression),
-        ``log_loss_link`` and ``log_loss`` (the result).
+        The whole table: ``scaling`` and ``C`` (in the units of that scaling), ``C_log_loss``,
+        ``C_score``, ``C_weight``; ``smoothness`` (infinite: the sigmoid),
+        ``smoothness_slope_ratio``, ``smoothness_log_loss``, ...; held-out ``log_loss_path``
+        (logistic regression), ``log_loss_link`` and ``log_loss`` (the result).
     n_iter_ : int
         Passes over the rows.
     n_features_in_ : int
@@ -219,7 +223,9 @@ class ProperLossClassifier(ProperClassifier):
         self.guarantee_ = float(np.log(self.slope_ratio_))
         self.refit_share_ = numbers["refit_share"]
         self.path_weights_ = path["weight"]
+        self.scaling_weights_ = dict(fit.scaling_weights)
         self.cv_results_ = _Table(
+            scaling=path["scaling"],
             C=path["C"],
             **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
             **_link_results(fit.links),

@@ -71,7 +71,14 @@ def test_attributes_and_the_whole_table(noisy):
     clf = pl.ProperLossClassifier().fit(X, y)
     table = clf.cv_results_
     assert table["C"][0] == 0.0
-    np.testing.assert_allclose(table["C"][1:], 10 ** np.arange(-2, 3.1, 0.5)[: len(table["C"]) - 1] / 6)
+    # Strengths of standardised columns are powers of ten over the columns; half steps in between.
+    steps = 2 * np.log10(6 * table["C"][1:][table["scaling"][1:] == 1])
+    np.testing.assert_allclose(np.diff(steps), 1)
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+    assert set(table["scaling"]) == {1, 0.5, 0} == set(clf.scaling_weights_)
+    by_scaling = [table["C_weight"][1:][table["scaling"][1:] == a].sum() for a in clf.scaling_weights_]
+    shares = np.array(by_scaling) / table["C_weight"][1:].sum()
+    np.testing.assert_allclose(list(clf.scaling_weights_.values()), shares)
     np.testing.assert_allclose(clf.path_weights_.sum(), 1)
     np.testing.assert_array_equal(table["smoothness"], [np.inf, 3, 0.3, 0.03, 0.003])
     assert table["smoothness_slope_ratio"][0] == 1

@@ -45,13 +45,19 @@ impl Proper {
         ])
     }
 
+    /// Weight of every scaling of the columns.
+    #[getter]
+    fn scaling_weights(&self) -> Vec<(f64, f64)> {
+        self.inner.scaling_weights.clone()
+    }
+
     /// Passes over the rows.
     #[getter]
     fn passes(&self) -> usize {
         self.inner.passes
     }
 
-    /// Strengths, their held-out log-losses, scores and weights.
+    /// Scalings and strengths, their held-out log-losses, scores and weights.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let points = &self.inner.path;
@@ -59,6 +65,7 @@ impl Proper {
         let column = |f: fn(&properloss::proper::PathPoint) -> f64| {
             PyArray1::from_vec(py, points.iter().map(f).collect())
         };
+        table.set_item("scaling", column(|point| point.scaling))?;
         table.set_item("C", column(|point| point.c))?;
         table.set_item("log_loss", column(|point| point.log_loss))?;
         table.set_item("score", column(|point| point.score))?;

@@ -219,8 +219,10 @@ fn a_shift_and_a_scale_of_the_features_do_not_matter() {
     let moved: Vec<f64> =
         data.x.iter().enumerate().map(|(k, x)| x * [2.0, 0.5, 1024.0, 1.0][k % 4] + 3.0).collect();
     let moved = Data { x: moved, y: data.y.clone(), ..data };
-    let p = fit(&data).probabilities(&data.matrix()).unwrap();
-    let q = fit(&moved).probabilities(&moved.matrix()).unwrap();
+    // Columns of one scale weigh units; standardised columns do not.
+    let options = ProperLoss { scalings: vec![1.0], ..ProperLoss::default() };
+    let p = options.fit(&data.sample()).unwrap().probabilities(&data.matrix()).unwrap();
+    let q = options.fit(&moved.sample()).unwrap().probabilities(&moved.matrix()).unwrap();
     // Sums of 250 rows with other roundings; the stopping rules do not flip on this data.
     close(&p, &q, 1e-8);
 }
@@ -244,15 +246,25 @@ fn rows_of_weight_zero_are_removed() {
 
 #[test]
 fn weight_two_is_a_row_twice() {
-    let data = data(200, 3, 8, sigma);
-    let folds: Vec<u32> = (0..200).map(|i| i % 5).collect();
-    let weights: Vec<f64> = (0..200).map(|i| f64::from(1 + i % 3)).collect();
-    let copies: Vec<usize> = (0..200).flat_map(|i| vec![i; 1 + i % 3]).collect();
+    weights_are_copies(200, 3);
+}
+
+/// The same with more columns than rows, where the path is walked by L-BFGS.
+#[test]
+fn weight_two_is_a_row_twice_on_wide_data() {
+    weights_are_copies(45, 30);
+}
+
+fn weights_are_copies(rows: usize, columns: usize) {
+    let data = data(rows, columns, 8, sigma);
+    let folds: Vec<u32> = (0..rows).map(|i| i as u32 % 5).collect();
+    let weights: Vec<f64> = (0..rows).map(|i| (1 + i % 3) as f64).collect();
+    let copies: Vec<usize> = (0..rows).flat_map(|i| vec![i; 1 + i % 3]).collect();
     let more = Data {
-        x: copies.iter().flat_map(|&i| data.x[i * 3..i * 3 + 3].to_vec()).collect(),
+        x: copies.iter().flat_map(|&i| data.x[i * columns..(i + 1) * columns].to_vec()).collect(),
         y: copies.iter().map(|&i| data.y[i]).collect(),
         rows: copies.len(),
-        columns: 3,
+        columns,
     };
     let repeated = copies.iter().map(|&i| folds[i]).collect();
     let given = |folds| ProperLoss { folds: Folds::Given(folds), ..ProperLoss::default() };

@@ -230,7 +230,8 @@ fn proper_words(proper: &ProperFit) -> String {
     let [plain, linked, result] = proper.held_out_log_loss;
     format!(
         "held-out log-loss: logistic regression {plain:.4}, with the learned link {linked:.4}, \
-         result {result:.4}\nC {}, slope ratio {}, share of the second fit {}\n{}",
+         result {result:.4}\ncolumns: {}\nC {}, slope ratio {}, share of the second fit {}\n{}",
+        proper.scaling_words(),
         short(proper.c),
         short(proper.slope_ratio),
         short(proper.refit_share),
@@ -251,7 +252,14 @@ fn proper_json(proper: &ProperFit) -> serde_json::Value {
     let path: Vec<_> = proper
         .path
         .iter()
-        .map(|point| json!({"c": point.c, "log_loss": point.log_loss, "weight": point.weight}))
+        .map(|point| {
+            json!({
+                "scaling": point.scaling,
+                "c": point.c,
+                "log_loss": point.log_loss,
+                "weight": point.weight,
+            })
+        })
         .collect();
     // The sigmoid itself has no smoothness: null.
     let links: Vec<_> = proper
@@ -273,6 +281,7 @@ fn proper_json(proper: &ProperFit) -> serde_json::Value {
         "refit_share": proper.refit_share,
         "held_out_log_loss": proper.held_out_log_loss,
         "path": path,
+        "scaling_weights": proper.scaling_weights,
         "links": links,
     })
 }

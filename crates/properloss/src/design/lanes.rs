@@ -2,7 +2,7 @@
 //!
 //! A kernel is written once against [`Lanes`] and compiled for each instruction set; [`run`] picks
 //! one at run time. Every set does the same roundings in the same order (multiply, round, add,
-//! round), so the results agree in every bit.
+//! round), so the results agree in every bit; [`Lanes::fused`] alone is an exception.
 
 use pulp::{Arch, NullaryFnOnce};
 
@@ -25,6 +25,28 @@ pub(crate) trait Lanes: Copy {
     fn array(self, a: Self::Vector) -> [f64; 8];
     /// Asks for the cache line at `at`, which need not be readable.
     fn prefetch<T>(self, at: *const T);
+
+    /// Lane by lane `a - b`.
+    fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Lane by lane `a / b`.
+    fn div(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Lane by lane the smaller.
+    fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Lane by lane the larger.
+    fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Lane by lane `a` where `t < 0` and `b` elsewhere.
+    fn where_negative(self, t: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Lane by lane `2^n` for whole numbers `n` from -1022 to 1023.
+    fn power_of_two(self, n: Self::Vector) -> Self::Vector;
+
+    /// Whether 24 vectors of sums fit into the registers beside what is multiplied.
+    const MANY_REGISTERS: bool;
+
+    /// `a + b c`, rounded **once** where the machine can (every x86-64 since 2013, every ARM64) and
+    /// twice elsewhere: the one operation whose last bit depends on the instruction set. It makes a
+    /// Gram matrix 1.5 to 2.5 times as fast; a kernel that must give the same bits on every machine
+    /// uses [`Self::add_product`].
+    fn fused(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
     /// `a + b c`, rounded twice.
     #[inline(always)]
@@ -107,6 +129,95 @@ impl Lanes for Baseline {
 
     #[inline(always)]
     fn prefetch<T>(self, _: *const T) {}
+
+    #[inline(always)]
+    fn sub(self, a: [f64; 8], b: [f64; 8]) -> [f64; 8] {
+        std::array::from_fn(|l| a[l] - b[l])
+    }
+
+    #[inline(always)]
+    fn div(self, a: [f64; 8], b: [f64; 8]) -> [f64; 8] {
+        std::array::from_fn(|l| a[l] / b[l])
+    }
+
+    #[inline(always)]
+    fn min(self, a: [f64; 8], b: [f64; 8]) -> [f64; 8] {
+        std::array::from_fn(|l| if a[l] < b[l] { a[l] } else { b[l] })
+    }
+
+    #[inline(always)]
+    fn max(self, a: [f64; 8], b: [f64; 8]) -> [f64; 8] {
+        std::array::from_fn(|l| if a[l] > b[l] { a[l] } else { b[l] })
+    }
+
+    #[inline(always)]
+    fn where_negative(self, t: [f64; 8], a: [f64; 8], b: [f64; 8]) -> [f64; 8] {
+        std::array::from_fn(|l| if t[l] < 0.0 { a[l] } else { b[l] })
+    }
+
+    #[inline(always)]
+    fn power_of_two(self, n: [f64; 8]) -> [f64; 8] {
+        n.map(|n| f64::from_bits((n + EXPONENT).to_bits() << 52))
+    }
+
+    const MANY_REGISTERS: bool = cfg!(target_arch = "aarch64");
+
+    #[inline(always)]
+    fn fused(self, a: [f64; 8], b: [f64; 8], c: [f64; 8]) -> [f64; 8] {
+        if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
+            std::array::from_fn(|l| b[l].mul_add(c[l], a[l]))
+        } else {
+            self.add_product(a, b, c)
+        }
+    }
+}
+
+/// `2^52 + 1023`: added to a whole number `n`, the low bits are the exponent field of `2^n`.
+const EXPONENT: f64 = 4_503_599_627_371_519.0;
+
+/// `e^x` in every lane for `-708 <= x <= 708`, within 4e-16 of the true value (relative):
+/// `x = n log 2 + r`, `|r| <= log(2)/2`, and Taylor's series of degree 13.
+#[inline(always)]
+pub(crate) fn exp<L: Lanes>(lanes: L, x: L::Vector) -> L::Vector {
+    // 1.5 * 2^52: adding it rounds to a whole number.
+    let magic = lanes.splat(6_755_399_441_055_744.0);
+    let n = lanes.sub(lanes.fused(magic, x, lanes.splat(std::f64::consts::LOG2_E)), magic);
+    // log 2 in two parts; n times the first is exact.
+    let r = lanes.fused(x, n, lanes.splat(-6.931_471_803_691_238e-1));
+    let r = lanes.fused(r, n, lanes.splat(-1.908_214_929_270_587_7e-10));
+    let mut sum = lanes.splat(1.0 / 6_227_020_800.0);
+    for inverse in [
+        479_001_600.0,
+        39_916_800.0,
+        3_628_800.0,
+        362_880.0,
+        40_320.0,
+        5_040.0,
+        720.0,
+        120.0,
+        24.0,
+        6.0,
+        2.0,
+        1.0,
+        1.0,
+    ] {
+        sum = lanes.fused(lanes.splat(1.0 / inverse), sum, r);
+    }
+    lanes.mul(sum, lanes.power_of_two(n))
+}
+
+/// `log(1 + e)` in every lane for `0 <= e <= 1`, within 1e-15 absolute: with `s = e / (2 + e)`, at
+/// most 1/3, it is `2 (s + s^3/3 + s^5/5 + ...)`.
+#[inline(always)]
+pub(crate) fn log_one_plus<L: Lanes>(lanes: L, e: L::Vector) -> L::Vector {
+    let s = lanes.div(e, lanes.add(e, lanes.splat(2.0)));
+    let square = lanes.mul(s, s);
+    let mut sum = lanes.splat(1.0 / 31.0);
+    for odd in [29.0, 27.0, 25.0, 23.0, 21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0]
+    {
+        sum = lanes.fused(lanes.splat(1.0 / odd), sum, square);
+    }
+    lanes.mul(lanes.add(s, s), sum)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -116,7 +227,7 @@ mod x86 {
     use pulp::cast;
     use pulp::x86::{V3, V4};
 
-    use super::Lanes;
+    use super::{EXPONENT, Lanes};
     use crate::sample::Storage;
 
     /// AVX2: two registers of four.
@@ -152,6 +263,50 @@ mod x86 {
         fn prefetch<T>(self, at: *const T) {
             self.sse._mm_prefetch::<3>(at.cast());
         }
+
+        #[inline(always)]
+        fn sub(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            [self.avx._mm256_sub_pd(a[0], b[0]), self.avx._mm256_sub_pd(a[1], b[1])]
+        }
+
+        #[inline(always)]
+        fn div(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            [self.avx._mm256_div_pd(a[0], b[0]), self.avx._mm256_div_pd(a[1], b[1])]
+        }
+
+        #[inline(always)]
+        fn min(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            [self.avx._mm256_min_pd(a[0], b[0]), self.avx._mm256_min_pd(a[1], b[1])]
+        }
+
+        #[inline(always)]
+        fn max(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            [self.avx._mm256_max_pd(a[0], b[0]), self.avx._mm256_max_pd(a[1], b[1])]
+        }
+
+        #[inline(always)]
+        fn where_negative(self, t: [__m256d; 2], a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+            // The blend looks at the sign bit; `t + 0` has none where t is -0.
+            let zero = self.avx._mm256_set1_pd(0.0);
+            std::array::from_fn(|k| {
+                self.avx._mm256_blendv_pd(b[k], a[k], self.avx._mm256_add_pd(t[k], zero))
+            })
+        }
+
+        #[inline(always)]
+        fn power_of_two(self, n: [__m256d; 2]) -> [__m256d; 2] {
+            let bias = self.avx._mm256_set1_pd(EXPONENT);
+            n.map(|n| {
+                cast(self.avx2._mm256_slli_epi64::<52>(cast(self.avx._mm256_add_pd(n, bias))))
+            })
+        }
+
+        const MANY_REGISTERS: bool = false;
+
+        #[inline(always)]
+        fn fused(self, a: [__m256d; 2], b: [__m256d; 2], c: [__m256d; 2]) -> [__m256d; 2] {
+            std::array::from_fn(|k| self.fma._mm256_fmadd_pd(b[k], c[k], a[k]))
+        }
     }
 
     /// AVX-512: one register of eight.
@@ -186,6 +341,93 @@ mod x86 {
         #[inline(always)]
         fn prefetch<T>(self, at: *const T) {
             self.sse._mm_prefetch::<3>(at.cast());
+        }
+
+        #[inline(always)]
+        fn sub(self, a: __m512d, b: __m512d) -> __m512d {
+            self.avx512f._mm512_sub_pd(a, b)
+        }
+
+        #[inline(always)]
+        fn div(self, a: __m512d, b: __m512d) -> __m512d {
+            self.avx512f._mm512_div_pd(a, b)
+        }
+
+        #[inline(always)]
+        fn min(self, a: __m512d, b: __m512d) -> __m512d {
+            self.avx512f._mm512_min_pd(a, b)
+        }
+
+        #[inline(always)]
+        fn max(self, a: __m512d, b: __m512d) -> __m512d {
+            self.avx512f._mm512_max_pd(a, b)
+        }
+
+        #[inline(always)]
+        fn where_negative(self, t: __m512d, a: __m512d, b: __m512d) -> __m512d {
+            let zero = self.avx512f._mm512_set1_pd(0.0);
+            let negative = self.avx512f._mm512_cmplt_pd_mask(t, zero);
+            self.avx512f._mm512_mask_blend_pd(negative, b, a)
+        }
+
+        #[inline(always)]
+        fn power_of_two(self, n: __m512d) -> __m512d {
+            let bias = self.avx512f._mm512_set1_pd(EXPONENT);
+            let sum = self.avx512f._mm512_add_pd(n, bias);
+            cast(self.avx512f._mm512_slli_epi64::<52>(cast(sum)))
+        }
+
+        const MANY_REGISTERS: bool = true;
+
+        #[inline(always)]
+        fn fused(self, a: __m512d, b: __m512d, c: __m512d) -> __m512d {
+            self.avx512f._mm512_fmadd_pd(b, c, a)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Both([f64; 8]);
+
+    impl Kernel for Both {
+        type Output = [[f64; 8]; 3];
+
+        #[inline(always)]
+        fn call<L: Lanes>(self, lanes: L) -> Self::Output {
+            let x = lanes.load(&self.0);
+            let e = exp(lanes, x);
+            let near = exp(lanes, lanes.min(x, lanes.sub(lanes.splat(0.0), x)));
+            [e, log_one_plus(lanes, near), lanes.where_negative(x, near, e)].map(|v| lanes.array(v))
+        }
+    }
+
+    fn sets() -> Vec<Arch> {
+        #[allow(unused_mut)]
+        let mut sets = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        sets
+    }
+
+    #[test]
+    fn exponential_and_logarithm_agree_with_the_library() {
+        for arch in sets() {
+            for block in 0..4000 {
+                let x = std::array::from_fn(|l| (block * 8 + l) as f64 * 0.0441 - 705.0);
+                let [e, log, chosen] = run(arch, Both(x));
+                for l in 0..8 {
+                    let near = (-x[l].abs()).exp();
+                    assert!((e[l] / x[l].exp() - 1.0).abs() < 5e-16, "e^{}", x[l]);
+                    assert!((log[l] - near.ln_1p()).abs() < 1e-15, "{}", x[l]);
+                    let wanted = if x[l] < 0.0 { near } else { x[l].exp() };
+                    assert!((chosen[l] / wanted - 1.0).abs() < 5e-16);
+                }
+            }
+            let [e, ..] = run(arch, Both([0.0, -0.0, 1.0, -708.0, 708.0, 1e-300, -1e-17, -0.5]));
+            assert_eq!((e[0], e[1], e[5], e[6]), (1.0, 1.0, 1.0, 1.0));
         }
     }
 }

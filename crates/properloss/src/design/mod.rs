@@ -23,7 +23,7 @@ mod statistics;
 pub use scaling::{FittedScaling, Scaling};
 pub use spectral::SpectralNorm;
 
-pub(crate) use lanes::{Kernel, Lanes, run};
+pub(crate) use lanes::{Kernel, Lanes, exp, log_one_plus, run};
 
 use crate::error::{Error, Result};
 use crate::sample::{Matrix, Sample};

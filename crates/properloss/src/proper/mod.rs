@@ -11,20 +11,21 @@
 //! the sigmoid plus `log tau`, no probability is 0 or 1, and the order of the scores is kept. The
 //! sigmoid itself is one of the links that are weighed, and the weights come from the data.
 //!
-//! All fold models are fitted together, one pass over the rows a step (`passes.rs`), by L-BFGS in
-//! the metric of a reference Hessian (`descent.rs`, `metric.rs`): Newton's method for few columns,
-//! L-BFGS for many, the same loop.
+//! All fold models are fitted together, eight in a vector, one pass over the rows a step (`rows/`),
+//! by L-BFGS (`descent.rs`) in the metric of their Hessians where these are known (`metric.rs`):
+//! Newton's method for few columns, L-BFGS for many, the same loop.
 
 mod calibrator;
 mod curve;
 mod descent;
 mod estimator;
 mod folds;
+mod linalg;
 mod lines;
 mod metric;
-mod passes;
 mod path;
 mod refit;
+mod rows;
 pub mod smooth;
 
 pub(crate) use estimator::method;
@@ -37,13 +38,14 @@ pub use smooth::LinkPoint;
 
 use std::sync::Arc;
 
-use crate::design::{Design, FittedScaling, Scaling};
+use crate::design::{Design, FittedScaling};
 use crate::error::{Error, Result};
 use crate::link::{RelativeLink, Sigmoid};
 use crate::sample::{Matrix, Sample};
 use crate::train::Model;
 use folds::Assignment;
-use passes::Passes;
+use path::{PathState, Scales};
+use rows::{FoldRows, Halt, Halted, LANES};
 use smooth::{Bins, Smooth, SmoothLink};
 
 /// Options of the default estimator; the defaults need no thought.
@@ -70,6 +72,9 @@ pub struct ProperLoss {
     pub class_weight: [f64; 2],
     /// `log10(C d)` of the path's strengths, increasing.
     pub grid: Vec<f64>,
+    /// The scalings of the columns that are weighed, from 1 (every column standardised) to 0 (one
+    /// scale for all, as on raw data), decreasing. With 1 alone, units do not matter.
+    pub scalings: Vec<f64>,
     /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing; none
     /// leaves the sigmoid.
     pub smoothness: Vec<f64>,
@@ -82,6 +87,7 @@ impl Default for ProperLoss {
             refit: Refit::default(),
             class_weight: [1.0, 1.0],
             grid: path::default_grid(),
+            scalings: path::default_scalings(),
             smoothness: smooth::default_smoothness(),
         }
     }
@@ -103,7 +109,9 @@ pub struct ProperFit {
     pub slope_ratio: f64,
     /// Share of the second fit in the weights, from 0 to 1.
     pub refit_share: f64,
-    /// Every strength with its held-out log-loss and weight.
+    /// Weight of every scaling of the columns: `(a, weight)`, the model without features left out.
+    pub scaling_weights: Vec<(f64, f64)>,
+    /// Every scaling and strength with its held-out log-loss and weight.
     pub path: Vec<PathPoint>,
     /// The sigmoid and every smoothness with its cross-fitted log-loss and weight.
     pub links: Vec<LinkPoint>,
@@ -121,37 +129,43 @@ pub struct ProperFit {
 impl ProperLoss {
     /// Fits to a sample.
     pub fn fit(&self, sample: &Sample<'_>) -> Result<ProperFit> {
+        self.fit_until(sample, &|| false)
+    }
+
+    /// As [`Self::fit`]; ends with [`Error::Stopped`] soon after `stop` answers true.
+    pub fn fit_until(
+        &self,
+        sample: &Sample<'_>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<ProperFit> {
         self.check()?;
         let weights = self.weights(sample);
         let sample = sample.with_weights(Some(&weights))?;
         let folds = self.folds.assign(sample.labels(), &weights)?;
-        let design = Design::new(&sample, Scaling::Standardise, true);
-        let passes = Passes::new(&design, sample.labels(), &weights, &folds);
-        let columns = match design.scaling() {
-            FittedScaling::Standardise { factor, .. } => {
-                factor.iter().filter(|&&f| f > 0.0).count()
-            }
-            _ => sample.columns(),
-        };
+        let mut rows = FoldRows::new(sample.matrix(), sample.labels(), &weights, &folds);
+        let path = self.path(&mut rows, stop).map_err(|Halted| Error::Stopped)?;
+        let scaling = rows.scaling();
+        let design = Design::with_unchecked_values(sample.matrix(), scaling, true)?;
 
-        let path = path::fit(&passes, &self.grid, columns);
-        let (mut w, mut z) = (path.w[folds.count].clone(), path.held_out.clone());
+        let last =
+            |models: &path::Models| linalg::lane(&models[folds.count / LANES], folds.count % LANES);
+        let (mut w, mut z) = (last(&path.w), path.held_out.clone());
         let mut link = self.link(&z, &sample, &weights, &folds)?;
         let before = link.score;
         let (mut share, mut count) = (0.0, path.passes);
-        if let Some(second) = refit::refit(&passes, &path, link.v.clone(), self.refit)? {
+        if let Some(second) = refit::refit(&rows, &path, link.v.clone(), self.refit, stop)? {
             count += second.passes;
             let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
             share = refit::share(link.score, relinked.score);
             if share > 0.0 {
-                refit::blend(share, &mut w, &second.w[folds.count]);
+                refit::blend(share, &mut w, &last(&second.w));
                 refit::blend(share, &mut z, &second.held_out);
                 link = self.link(&z, &sample, &weights, &folds)?;
             }
         }
 
         let total = sample.total_weight();
-        let plain = path::held_out_loss(&passes, &path.held_out) / total;
+        let plain = rows.held_out_loss(&path.held_out) / total;
         let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.v)?);
         let (raw, intercept) = design.original_coefficients(&w);
         Ok(ProperFit {
@@ -161,6 +175,7 @@ impl ProperLoss {
             scaling: design.scaling().clone(),
             c: path.c,
             refit_share: share,
+            scaling_weights: path.scaling_weights,
             path: path.points,
             links: link.points,
             held_out_log_loss: [plain, -before / total, -link.score / total],
@@ -168,6 +183,19 @@ impl ProperLoss {
             folds: folds.of_row,
             passes: count,
         })
+    }
+
+    /// PATH: standardises the columns, then takes the steps of the path.
+    fn path(
+        &self,
+        rows: &mut FoldRows<'_>,
+        halt: Halt<'_>,
+    ) -> std::result::Result<path::Path, Halted> {
+        let scales = Scales::new(&rows.moments(halt)?);
+        rows.standardise(scales.mean.clone(), scales.factors());
+        let mut state = PathState::new(&self.grid, &self.scalings, scales);
+        while state.step(rows, halt)?.is_continue() {}
+        state.finish(rows, halt)
     }
 
     fn link(
@@ -206,7 +234,23 @@ impl ProperLoss {
                 expected,
             });
         }
+        self.check_scalings()?;
         smooth::check_smoothness(&self.smoothness)
+    }
+
+    /// At least one, from 1 down to 0.
+    fn check_scalings(&self) -> Result<()> {
+        let (what, scalings) = ("scalings", &self.scalings);
+        if scalings.is_empty() {
+            return Err(Error::TooShort { what, length: 0, minimum: 1 });
+        }
+        for (index, &value) in scalings.iter().enumerate() {
+            let expected = "from 1 down to 0, each once";
+            if !(0.0..=1.0).contains(&value) || (index > 0 && value >= scalings[index - 1]) {
+                return Err(Error::ElementOutOfDomain { what, index, value, expected });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -226,6 +270,25 @@ fn increasing(what: &'static str, values: &[f64]) -> Result<()> {
 }
 
 impl ProperFit {
+    /// Which scaling of the columns the data asked for, in words.
+    pub fn scaling_words(&self) -> String {
+        let parts: Vec<String> = self
+            .scaling_weights
+            .iter()
+            .filter(|(_, weight)| *weight >= 0.005)
+            .map(|(a, weight)| {
+                let name = match *a {
+                    1.0 => "standardised".to_owned(),
+                    0.0 => "as they are (one scale for all)".to_owned(),
+                    0.5 => "half-way standardised".to_owned(),
+                    a => format!("divided by the power {a} of their deviation"),
+                };
+                format!("{:.0} % {name}", 100.0 * weight)
+            })
+            .collect();
+        if parts.is_empty() { "none has weight".to_owned() } else { parts.join(", ") }
+    }
+
     /// `P(y = 1 | x)` for new rows, strictly between 0 and 1.
     pub fn probabilities(&self, matrix: &Matrix<'_>) -> Result<Vec<f64>> {
         let mut p = self.model.probabilities(*matrix)?;

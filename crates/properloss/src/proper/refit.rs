@@ -10,11 +10,12 @@
 use std::sync::Arc;
 
 use super::curve::Curve;
-use super::descent::{Reached, Stop, descend};
-use super::metric::Hessian;
-use super::passes::Passes;
-use super::path::Path;
-use crate::error::Result;
+use super::descent::{Anchor, Stop, Walkers};
+use super::linalg::lane;
+use super::metric::{Dense, Hessians, Metric};
+use super::path::{self, Models, Path};
+use super::rows::{FoldRows, Halt, Halted, LANES};
+use crate::error::{Error, Result};
 use crate::link::{RelativeLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
 
@@ -56,14 +57,27 @@ impl Refit {
     }
 }
 
+/// Rows that the Hessian is taken from: at least this many, and this many times the columns.
+const MIN_ROWS: usize = 16_384;
+const ROWS_PER_COLUMN: usize = 12;
+
+/// The weights of every model under the learned link, and the held-out scores.
+#[derive(Debug)]
+pub(super) struct Refitted {
+    pub w: Models,
+    pub held_out: Vec<f64>,
+    pub passes: usize,
+}
+
 /// The weights under the link `v o sigma`, from the averaged path on. `None` if there is no refit,
 /// or if the link is so near the sigmoid that it would change nothing.
 pub(super) fn refit(
-    passes: &Passes<'_>,
+    rows: &FoldRows<'_>,
     path: &Path,
     v: PiecewiseAffine,
     kind: Refit,
-) -> Result<Option<Reached>> {
+    halt: Halt<'_>,
+) -> Result<Option<Refitted>> {
     let link = RelativeLink::new(Arc::new(Sigmoid), v)?;
     if link.slope_ratio() < LEAST_RATIO {
         return Ok(None);
@@ -73,9 +87,53 @@ pub(super) fn refit(
         Refit::Likelihood => Curve::Likelihood(&link),
         Refit::Canonical => Curve::Canonical(&link),
     };
-    let lambda: Vec<f64> = passes.totals.iter().map(|n| 1.0 / (path.c * n)).collect();
-    let metric = Hessian::at(passes, &curve, &path.w[passes.folds.count]).metric(&lambda);
-    Ok(Some(descend(passes, &curve, &lambda, &metric, &path.w, STOP)))
+    descend(rows, path, &curve, halt).map(Some).map_err(|Halted| Error::Stopped)
+}
+
+fn descend(
+    rows: &FoldRows<'_>,
+    path: &Path,
+    curve: &Curve<'_>,
+    halt: Halt<'_>,
+) -> std::result::Result<Refitted, Halted> {
+    let (d, last) = (rows.dimension(), rows.models() - 1);
+    let hessians = if path::is_tall(rows) {
+        let w = lane(&path.w[last / LANES], last % LANES);
+        let grams = rows.grams(curve, &w, MIN_ROWS.max(ROWS_PER_COLUMN * d), halt)?;
+        let seen: f64 = grams.weight.iter().sum();
+        Some(Hessians::new(grams, w, rows.totals[last] / seen.max(f64::MIN_POSITIVE)))
+    } else {
+        None
+    };
+    let metric = match &hessians {
+        Some(hessians) => Metric::Dense(Dense::new(hessians, &path.penalty)),
+        None => Metric::Diagonal,
+    };
+    let curvature: f64 = path
+        .held_out
+        .iter()
+        .zip(rows.weights)
+        .map(|(&z, &weight)| if weight > 0.0 { weight * curve.curvature(z) } else { 0.0 })
+        .sum();
+    let mut result = Refitted { w: Vec::new(), held_out: path.held_out.clone(), passes: 0 };
+    for (group, w) in path.w.iter().enumerate() {
+        let first = group * LANES;
+        let sums = rows.lane_sums(curve, first, w, &mut result.held_out, halt)?;
+        let start = Anchor { w: w.clone(), loss: sums.loss, gradient: sums.gradient };
+        let mut walkers = Walkers::new(rows, first, [curvature; LANES]);
+        let penalty = &path.penalty[group];
+        let held_out = &mut result.held_out;
+        let reached =
+            walkers.descend(rows, curve, penalty, &metric, &start, STOP, held_out, halt)?;
+        result.w.push(reached.anchor.w);
+        result.passes = result.passes.max(1 + reached.passes);
+    }
+    for (z, &weight) in result.held_out.iter_mut().zip(rows.weights) {
+        if weight == 0.0 {
+            *z = 0.0;
+        }
+    }
+    Ok(result)
 }
 
 /// `r` from the scores of the link before and after; 0 if it is too small to matter.

@@ -15,6 +15,10 @@ use crate::design::{Kernel, Lanes, arch, run};
 pub(crate) trait Storage: Copy + Default + Send + Sync + 'static {
     /// The value in double precision, exact.
     fn to_f64(self) -> f64;
+    /// The values as they lie, if they are `f64`.
+    fn as_f64(_: &[Self]) -> Option<&[f64]> {
+        None
+    }
     /// Eight values in two AVX registers.
     #[cfg(target_arch = "x86_64")]
     fn load_v3(simd: V3, from: &[Self; 8]) -> [__m256d; 2];
@@ -47,6 +51,11 @@ impl Storage for f64 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self
+    }
+
+    #[inline(always)]
+    fn as_f64(values: &[f64]) -> Option<&[f64]> {
+        Some(values)
     }
 
     #[cfg(target_arch = "x86_64")]

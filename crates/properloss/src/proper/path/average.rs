@@ -1,0 +1,139 @@
+//! The weights of the points, and the averages under them.
+
+use super::{Models, PathState};
+use crate::proper::rows::{FoldRows, Halt, Halted, LANES, Lane};
+
+/// Weights below this are dropped.
+const LEAST_WEIGHT: f64 = 0.01;
+
+/// One point of the path, as it is shown to the user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathPoint {
+    /// `a`: columns count as if they were divided by the `a`-th power of their deviation. 1 is
+    /// standardised columns, 0 one scale for all.
+    pub scaling: f64,
+    /// Inverse strength `C` of the penalty `|w|² / (2 C)` on the summed loss, in the units of the
+    /// scaling; 0 is the model of the intercept alone.
+    pub c: f64,
+    /// Mean held-out log-loss.
+    pub log_loss: f64,
+    /// `S`: minus the summed held-out log-loss, minus what the point costs.
+    pub score: f64,
+    /// Weight in the average; they sum to 1.
+    pub weight: f64,
+}
+
+/// The averaged path.
+#[derive(Debug)]
+pub(in crate::proper) struct Path {
+    pub points: Vec<PathPoint>,
+    /// Averaged weights of every fold model and of the model of all rows.
+    pub w: Models,
+    /// Averaged held-out scores.
+    pub held_out: Vec<f64>,
+    /// Geometric mean of the strengths, as on standardised columns.
+    pub c: f64,
+    /// Geometric mean of the penalties.
+    pub penalty: Vec<Vec<Lane>>,
+    /// Weight of every scaling, the null model left out; they sum to 1.
+    pub scaling_weights: Vec<(f64, f64)>,
+    pub passes: usize,
+}
+
+/// Weights `softmax(S)`, the least dropped, and the averages under them. In the mean penalty the null
+/// model counts as the strongest of the first scaling.
+pub(super) fn average(
+    state: PathState,
+    rows: &FoldRows<'_>,
+    halt: Halt<'_>,
+) -> Result<Path, Halted> {
+    let scores: Vec<f64> = state
+        .visited
+        .iter()
+        .map(
+            |point| {
+                if point.exact && !point.w.is_empty() { point.score } else { f64::NEG_INFINITY }
+            },
+        )
+        .collect();
+    let mut weights = softmax(&scores);
+    weights.iter_mut().filter(|weight| **weight < LEAST_WEIGHT).for_each(|weight| *weight = 0.0);
+    let sum: f64 = weights.iter().sum();
+    let d = rows.dimension();
+    let groups = rows.models().div_ceil(LANES);
+    let mut path = Path {
+        points: Vec::new(),
+        w: vec![vec![[0.0; LANES]; d]; groups],
+        held_out: vec![0.0; rows.matrix.rows()],
+        c: 0.0,
+        penalty: vec![vec![[0.0; LANES]; d]; groups],
+        scaling_weights: state.scalings.iter().map(|&a| (a, 0.0)).collect(),
+        passes: state.passes + 1,
+    };
+    let total = rows.totals[rows.folds.count];
+    for (point, weight) in state.visited.iter().zip(weights) {
+        let weight = weight / sum;
+        let (a, g) = point.at.unwrap_or((0, 0));
+        let (scaling, strength) = (state.scalings[a], state.grid[g]);
+        let price = point.at.map_or(super::NULL_PRICE, |at| state.price(at));
+        path.points.push(PathPoint {
+            scaling,
+            c: point.at.map_or(0.0, |_| state.scales.strength(scaling, strength)),
+            log_loss: -(point.score + price) / total,
+            score: point.score,
+            weight,
+        });
+        if weight == 0.0 {
+            continue;
+        }
+        path.c += weight * strength * std::f64::consts::LN_10;
+        if point.at.is_some() {
+            path.scaling_weights[a].1 += weight;
+        }
+        let penalty = state.scales.penalty(scaling, strength);
+        for group in 0..groups {
+            add(weight, &point.w[group], &mut path.w[group]);
+            for (sum, p) in path.penalty[group].iter_mut().zip(&penalty[group]) {
+                for l in 0..LANES {
+                    sum[l] += weight * p[l].ln();
+                }
+            }
+        }
+    }
+    for group in &mut path.penalty {
+        group.iter_mut().for_each(|p| *p = p.map(f64::exp));
+        group[d - 1] = [0.0; LANES];
+    }
+    // The null model first, then scaling by scaling from the strongest penalty on.
+    path.points[1..].sort_by(|a, b| b.scaling.total_cmp(&a.scaling).then(a.c.total_cmp(&b.c)));
+    path.c = path.c.exp() / state.scales.columns().max(1) as f64;
+    let share: f64 = path.scaling_weights.iter().map(|(_, weight)| weight).sum();
+    for (_, weight) in &mut path.scaling_weights {
+        *weight = if share > 0.0 { *weight / share } else { 0.0 };
+    }
+    for group in 0..groups {
+        rows.held_out_scores(group * LANES, &path.w[group], &mut path.held_out, halt)?;
+    }
+    for (z, &weight) in path.held_out.iter_mut().zip(rows.weights) {
+        if weight == 0.0 {
+            *z = 0.0;
+        }
+    }
+    Ok(path)
+}
+
+fn add(weight: f64, x: &[Lane], total: &mut [Lane]) {
+    for (total, x) in total.iter_mut().zip(x) {
+        for l in 0..LANES {
+            total[l] += weight * x[l];
+        }
+    }
+}
+
+/// `e^{s_j} / Σ e^{s_k}`, without overflow.
+pub(in crate::proper) fn softmax(scores: &[f64]) -> Vec<f64> {
+    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = scores.iter().map(|s| (s - best).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum).collect()
+}

@@ -1,0 +1,461 @@
+//! PATH: logistic regression over scalings and strengths, averaged by cross-validated likelihood.
+//!
+//! ```text
+//! nothing:  the intercept alone;   S = -(sum of held-out log-losses) - 1
+//! for a = 1, 1/2, 0 (scales.rs) and g outwards from the best so far, -2 <= g <= 3:
+//!     w_k = argmin summed log-loss + Σ_j P_kj(a, g) w_j² / 2     for every fold k, and for all rows
+//!     S_ag = -(sum of held-out log-losses) - g² - 2 (1 - a)² V
+//!     stop when S_ag < max S - 7 and four more steps like the last would not come back
+//! weights: softmax(S); all that follows uses the averages
+//! ```
+//!
+//! Averaging the path beats picking a point of it: neighbours differ by less than the noise of
+//! cross-validation. Scales are those of the rows a model sees: with the scales of all rows, a
+//! column that is nearly constant outside a fold would look harmless in cross-validation.
+//!
+//! Two regimes: with 20 rows a column or more, quadratic models (`quadratic.rs`); else L-BFGS that
+//! keeps its memory across strengths. The state is plain data; a step is one point of the path or
+//! one pass.
+
+mod average;
+mod quadratic;
+mod scales;
+
+pub use average::PathPoint;
+pub(super) use average::{Path, softmax};
+pub(super) use scales::Scales;
+
+use std::ops::ControlFlow;
+
+use super::curve::Curve;
+use super::descent::{Anchor, Stop, Walkers};
+use super::linalg::lane;
+use super::metric::{Dense, Hessians, Metric};
+use super::rows::{FoldRows, Halt, Halted, LANES, Lane};
+use quadratic::Quadratic;
+
+/// A point this much less likely than the best is not worth a look at the next.
+const GIVE_UP: f64 = 7.0;
+/// Steps that a falling score is believed to go on for.
+const STEPS_AHEAD: f64 = 4.0;
+/// What the model without features costs in the score: one nat.
+const NULL_PRICE: f64 = 1.0;
+/// What a scaling that is not 1 costs, times `(1 - a)² V`.
+const SCALING_PRICE: f64 = 2.0;
+/// Rows a column from which on quadratic models are used, at most this many columns and folds.
+const ROWS_PER_COLUMN: usize = 20;
+const MAX_QUADRATIC: usize = 1024;
+/// Up to this dimension Hessians cost nothing, and Newton's method forgets roundings: a row of weight 2
+/// and a row twice give the same weights to many digits.
+const ALWAYS_QUADRATIC: usize = 64;
+const MAX_GRAM_NUMBERS: usize = 1 << 26;
+const MAX_PRODUCTS_PER_VALUE: usize = 4000;
+/// A model is done when a step would gain less than this many nats over all rows. That step is then
+/// made unseen.
+const STOP_QUADRATIC: Stop = Stop { decrease: 1e-3, max_steps: 60 };
+/// The first point is where steps to all others are measured from.
+const STOP_CENTRE: Stop = Stop { decrease: 1e-5, max_steps: 60 };
+const STOP_MEMORY: Stop = Stop { decrease: 5e-4, max_steps: 100 };
+/// Weights of all models up to which every anchor is kept.
+const MAX_ANCHORED: usize = 1 << 17;
+/// Provisional scores are this near to the final ones.
+const MARGIN: f64 = 1.0;
+
+/// The logarithms of the strengths times the columns.
+pub(super) fn default_grid() -> Vec<f64> {
+    (0..=10).map(|k| -2.0 + 0.5 * f64::from(k)).collect()
+}
+
+/// The scalings that are weighed.
+pub(super) fn default_scalings() -> Vec<f64> {
+    vec![1.0, 0.5, 0.0]
+}
+
+/// Weights of every model, by groups of eight.
+pub(super) type Models = Vec<Vec<Lane>>;
+
+/// A point of the path with the models it led to.
+#[derive(Debug, Clone, PartialEq)]
+struct Visited {
+    /// Number of the scaling and of the strength; `None` for the model of the intercept alone.
+    at: Option<(usize, usize)>,
+    /// `S`.
+    score: f64,
+    /// Whether the score is that of `w`, and not of a point next to it.
+    exact: bool,
+    /// Empty if the point is hopeless.
+    w: Models,
+    /// Where gradients are known.
+    anchors: Vec<Anchor>,
+}
+
+/// What a descent led to.
+struct Reached {
+    point: Visited,
+    held_out: Vec<f64>,
+    /// Largest expected gain of the first step, in nats.
+    gain: f64,
+    /// Largest root of the ratio of the expected gains after and before it.
+    contraction: f64,
+}
+
+/// How far the path has come: plain data.
+#[derive(Debug, Clone)]
+pub(super) struct PathState {
+    grid: Vec<f64>,
+    scalings: Vec<f64>,
+    scales: Scales,
+    visited: Vec<Visited>,
+    walkers: Vec<Walkers>,
+    quadratic: Option<Quadratic>,
+    /// Number of the strength that the first scaling starts with.
+    start: usize,
+    passes: usize,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The model without features; the reference of the quadratic models.
+    Begin,
+    /// One point after the other.
+    Walk,
+    /// Exact scores of eight points in a pass.
+    Judge,
+    Done,
+}
+
+impl PathState {
+    /// `rows` are standardised by `scales`.
+    pub(super) fn new(grid: &[f64], scalings: &[f64], scales: Scales) -> Self {
+        let nearest = |a: &usize, b: &usize| grid[*a].abs().total_cmp(&grid[*b].abs());
+        Self {
+            start: (0..grid.len()).min_by(nearest).unwrap_or(0),
+            grid: grid.to_vec(),
+            scalings: scalings.to_vec(),
+            scales,
+            visited: Vec::new(),
+            walkers: Vec::new(),
+            quadratic: None,
+            passes: 0,
+            stage: Stage::Begin,
+        }
+    }
+
+    /// One point of the path, or one pass.
+    pub(super) fn step(
+        &mut self,
+        rows: &FoldRows<'_>,
+        halt: Halt<'_>,
+    ) -> Result<ControlFlow<()>, Halted> {
+        match self.stage {
+            Stage::Begin => {
+                self.begin(rows, halt)?;
+                self.stage = Stage::Walk;
+            }
+            Stage::Walk => match self.next() {
+                Some((to, from)) => self.visit(rows, to, from, halt)?,
+                None => self.stage = Stage::Judge,
+            },
+            Stage::Judge => {
+                if !self.judge(rows, halt)? {
+                    self.stage = Stage::Done;
+                }
+            }
+            Stage::Done => return Ok(ControlFlow::Break(())),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The averages, once the path is done.
+    pub(super) fn finish(self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<Path, Halted> {
+        average::average(self, rows, halt)
+    }
+
+    fn begin(&mut self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<(), Halted> {
+        let d = rows.dimension();
+        let groups = rows.models().div_ceil(LANES);
+        let mut anchors = Vec::new();
+        let mut held_out = vec![0.0; rows.matrix.rows()];
+        for group in 0..groups {
+            let first = group * LANES;
+            let (mut w, mut gamma) = (vec![[0.0; LANES]; d], [1.0; LANES]);
+            for l in 0..LANES.min(rows.models() - first) {
+                let (n, p) = (rows.totals[first + l], rows.positives[first + l]);
+                w[d - 1][l] = (p / (n - p)).ln();
+                gamma[l] = p * (n - p) / n;
+            }
+            self.walkers.push(Walkers::new(rows, first, gamma));
+            anchors.push(Anchor { w, loss: [0.0; LANES], gradient: Vec::new() });
+        }
+        let loss = self.null_loss(rows);
+        let null = Visited {
+            at: None,
+            score: -loss - NULL_PRICE,
+            exact: true,
+            w: anchors.iter().map(|anchor| anchor.w.clone()).collect(),
+            anchors: Vec::new(),
+        };
+        self.visited.push(null);
+        if is_tall(rows) {
+            let penalty = self.scales.penalty(self.scalings[0], self.grid[self.start]);
+            let (last, l) = (groups - 1, (rows.models() - 1) % LANES);
+            let from = lane(&anchors[last].w, l);
+            let penalty = lane(&penalty[last], l);
+            self.quadratic = Some(Quadratic::begin(rows, &penalty, from, halt)?);
+            return Ok(());
+        }
+        for anchor in anchors.iter_mut().enumerate() {
+            let (group, anchor) = anchor;
+            let sums =
+                rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, &mut held_out, halt)?;
+            (anchor.loss, anchor.gradient) = (sums.loss, sums.gradient);
+        }
+        self.passes += 1;
+        self.visited[0].anchors = anchors;
+        Ok(())
+    }
+
+    /// Held-out loss where every row gets the log-odds of the rows outside its fold.
+    fn null_loss(&self, rows: &FoldRows<'_>) -> f64 {
+        let (n, p) = (rows.totals[rows.folds.count], rows.positives[rows.folds.count]);
+        (0..rows.folds.count)
+            .map(|k| {
+                let (outside, positive) = (rows.totals[k], rows.positives[k]);
+                let z = (positive / (outside - positive)).ln();
+                let inside = p - positive;
+                let softplus = z.max(0.0) + (-z.abs()).exp().ln_1p();
+                (n - outside) * softplus - inside * z
+            })
+            .sum()
+    }
+
+    fn price(&self, (a, g): (usize, usize)) -> f64 {
+        let (a, g) = (self.scalings[a], self.grid[g]);
+        g * g + SCALING_PRICE * (1.0 - a) * (1.0 - a) * self.scales.spread
+    }
+
+    fn best(&self) -> f64 {
+        self.visited.iter().map(|point| point.score).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn find(&self, at: (usize, usize)) -> Option<usize> {
+        self.visited.iter().position(|point| point.at == Some(at))
+    }
+
+    /// The next point, and the visited point that it starts from; `None` at the end.
+    fn next(&self) -> Option<((usize, usize), usize)> {
+        let best = self.best();
+        for a in 0..self.scalings.len() {
+            let centre = if a == 0 { self.start } else { self.best_strength()? };
+            let Some(at_centre) = self.find((a, centre)) else {
+                let from = if a == 0 { 0 } else { self.find((a - 1, centre)).unwrap_or(0) };
+                return Some(((a, centre), from));
+            };
+            for up in [true, false] {
+                let (mut last, mut number, mut at) = (None, centre, at_centre);
+                let ended = loop {
+                    let following = if up { number + 1 } else { number.wrapping_sub(1) };
+                    if following >= self.grid.len() {
+                        break true;
+                    }
+                    let score = self.visited[at].score;
+                    let ahead: f64 = match last {
+                        None => f64::INFINITY,
+                        Some(last) => STEPS_AHEAD * (score - last),
+                    };
+                    if score < best - GIVE_UP && ahead < best - GIVE_UP - score {
+                        break true;
+                    }
+                    let Some(found) = self.find((a, following)) else { break false };
+                    (last, number, at) = (Some(score), following, found);
+                };
+                if !ended {
+                    let following = if up { number + 1 } else { number - 1 };
+                    return Some(((a, following), at));
+                }
+            }
+        }
+        None
+    }
+
+    /// The best strength of the first scaling.
+    fn best_strength(&self) -> Option<usize> {
+        let first = self.visited.iter().filter_map(|point| match point.at {
+            Some((0, g)) => Some((g, point.score)),
+            _ => None,
+        });
+        first.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(g, _)| g)
+    }
+
+    fn visit(
+        &mut self,
+        rows: &FoldRows<'_>,
+        to: (usize, usize),
+        from: usize,
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        if self.quadratic.is_some() {
+            quadratic::visit(self, rows, to, from, halt)?;
+        } else {
+            self.descend(rows, to, from, halt)?;
+        }
+        // Hopeless points keep nothing.
+        let least = self.best() - GIVE_UP - MARGIN;
+        for point in self.visited[1..].iter_mut().filter(|point| point.score < least) {
+            point.w.clear();
+        }
+        Ok(())
+    }
+
+    /// A point of the path by L-BFGS from the nearest point whose gradients are known.
+    fn descend(
+        &mut self,
+        rows: &FoldRows<'_>,
+        to: (usize, usize),
+        from: usize,
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        let penalty = self.scales.penalty(self.scalings[to.0], self.grid[to.1]);
+        let metric = Metric::Diagonal;
+        // The point before on the path, or the same strength under the scaling before.
+        let same_strength = to.0.checked_sub(1).and_then(|a| self.find((a, to.1)));
+        let (mut start, mut least) = (0, f64::INFINITY);
+        for candidate in [Some(from), same_strength].into_iter().flatten() {
+            let anchors = &self.visited[candidate].anchors;
+            if anchors.is_empty() {
+                continue;
+            }
+            let groups = self.walkers.iter().zip(anchors.iter().zip(&penalty));
+            let gain: f64 = groups
+                .map(|(walkers, (anchor, p))| {
+                    walkers.step(p, &metric, anchor).1.iter().sum::<f64>()
+                })
+                .sum();
+            if gain < least {
+                (start, least) = (candidate, gain);
+            }
+        }
+        let reached = self.descend_from(rows, to, start, &penalty, &metric, STOP_MEMORY, halt)?;
+        self.forget_anchors(to, rows);
+        self.visited.push(reached.point);
+        Ok(())
+    }
+
+    /// Anchors that no later point starts from; with many columns, also those that save a few passes
+    /// only.
+    fn forget_anchors(&mut self, to: (usize, usize), rows: &FoldRows<'_>) {
+        let centre = self.best_strength();
+        let few = rows.dimension() * rows.models() <= MAX_ANCHORED;
+        for point in &mut self.visited[1..] {
+            let keep = point.at.is_some_and(|(a, g)| {
+                let next_to = a == to.0 && g.abs_diff(to.1) <= 1;
+                let near_best = centre.is_some_and(|c| g.abs_diff(c) <= 1) || g == self.start;
+                next_to || (near_best && a + 1 >= to.0) || (few && a + 1 >= to.0)
+            });
+            if !keep {
+                point.anchors.clear();
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn descend_from(
+        &mut self,
+        rows: &FoldRows<'_>,
+        to: (usize, usize),
+        from: usize,
+        penalty: &[Vec<Lane>],
+        metric: &Metric<'_>,
+        stop: Stop,
+        halt: Halt<'_>,
+    ) -> Result<Reached, Halted> {
+        let mut held_out = vec![0.0; rows.matrix.rows()];
+        let (mut w, mut anchors, mut passes) = (Vec::new(), Vec::new(), 0);
+        let (mut gain, mut contraction) = (0.0f64, 0.0f64);
+        let start = self.visited[from].anchors.clone();
+        for (group, start) in start.iter().enumerate() {
+            let reached = self.walkers[group].descend(
+                rows,
+                &Curve::Logistic,
+                &penalty[group],
+                metric,
+                start,
+                stop,
+                &mut held_out,
+                halt,
+            )?;
+            w.push(reached.w);
+            anchors.push(reached.anchor);
+            passes = passes.max(reached.passes);
+            for l in 0..LANES {
+                let [before, after] = [reached.expected[0][l], reached.expected[1][l]];
+                gain = gain.max(before);
+                if before > 1e-6 {
+                    contraction = contraction.max((after / before).sqrt());
+                }
+            }
+        }
+        self.passes += passes;
+        // Without a pass the anchor is where the start was.
+        let loss = if passes == 0 {
+            -self.visited[from].score
+                - self.visited[from].at.map_or(NULL_PRICE, |at| self.price(at))
+        } else {
+            rows.held_out_loss(&held_out)
+        };
+        let score = -loss - self.price(to);
+        let point = Visited { at: Some(to), score, exact: false, w, anchors };
+        Ok(Reached { point, held_out, gain, contraction })
+    }
+
+    /// Exact scores of the next eight points that matter. False if there are none left.
+    fn judge(&mut self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<bool, Halted> {
+        let least = self.best() - GIVE_UP - MARGIN;
+        let wanted: Vec<usize> = (0..self.visited.len())
+            .filter(|&v| {
+                let point = &self.visited[v];
+                !point.exact && point.score >= least && !point.w.is_empty()
+            })
+            .take(LANES)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(false);
+        }
+        let d = rows.dimension();
+        let sets: Vec<Vec<Lane>> = (0..rows.folds.count)
+            .map(|k| {
+                let mut set = vec![[0.0; LANES]; d];
+                for (l, &v) in wanted.iter().enumerate() {
+                    let w = &self.visited[v].w[k / LANES];
+                    set.iter_mut().zip(w).for_each(|(set, w)| set[l] = w[k % LANES]);
+                }
+                set
+            })
+            .collect();
+        let losses = rows.losses(&sets, halt)?;
+        self.passes += 1;
+        for (&v, loss) in wanted.iter().zip(losses) {
+            let price = self.visited[v].at.map_or(NULL_PRICE, |at| self.price(at));
+            let point = &mut self.visited[v];
+            (point.score, point.exact) = (-loss - price, true);
+        }
+        Ok(true)
+    }
+}
+
+/// Whether there are rows enough for quadratic models, and columns and folds few enough.
+pub(super) fn is_tall(rows: &FoldRows<'_>) -> bool {
+    let d = rows.dimension();
+    // A Gram costs d²/2 products a row, whatever the row stores; L-BFGS some hundred passes more.
+    let stored = rows.matrix.stored() / rows.matrix.rows().max(1);
+    d * d <= MAX_PRODUCTS_PER_VALUE * stored.max(1)
+        && d <= MAX_QUADRATIC
+        && (d * ROWS_PER_COLUMN <= rows.used() || d <= ALWAYS_QUADRATIC)
+        && rows.folds.count * d * d <= MAX_GRAM_NUMBERS
+}
+
+/// A dense metric under a penalty, from the Hessians of the quadratic models.
+fn dense<'a>(hessians: &'a Hessians, penalty: &[Vec<Lane>]) -> Metric<'a> {
+    Metric::Dense(Dense::new(hessians, penalty))
+}

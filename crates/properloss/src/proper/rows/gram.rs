@@ -1,0 +1,296 @@
+//! `Σ h_i x̃_i x̃_i'` of every fold at one model, with the gradient as one more column.
+//!
+//! The fold models differ by a fifth of the rows, so one visit serves them all: the Hessian of model
+//! `k` is the sum of the other folds' parts, near enough to solve with. Other penalties cost nothing.
+
+use rayon::prelude::*;
+
+use super::{FoldRows, Halt, Halted};
+use crate::design::{Kernel, Lanes, arch, run};
+use crate::proper::curve::Curve;
+use crate::proper::folds::Random;
+use crate::sample::Matrix;
+use crate::sample::Storage;
+
+/// Rows standardised and copied out together.
+const BLOCK: usize = 128;
+/// At most this many numbers in partial sums (256 MB), but always one part a fold.
+const MAX_PARTIAL: usize = 1 << 25;
+
+/// Per fold: `X'HX` (row-major, both triangles, intercept last), `X'r`, the loss and the weight.
+/// Sums over parts of the rows can be added.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::proper) struct FoldGrams {
+    pub dimension: usize,
+    pub gram: Vec<Vec<f64>>,
+    pub gradient: Vec<Vec<f64>>,
+    pub loss: Vec<f64>,
+    pub weight: Vec<f64>,
+}
+
+impl FoldRows<'_> {
+    /// At the weights `w` of one model, over about `wanted` rows, chosen by a hash of their numbers.
+    pub(in crate::proper) fn grams(
+        &self,
+        curve: &Curve<'_>,
+        w: &[f64],
+        wanted: usize,
+        halt: Halt<'_>,
+    ) -> Result<FoldGrams, Halted> {
+        let d = self.dimension();
+        let shape = Shape::new(d);
+        let used = self.used();
+        let limit = (wanted < used).then(|| (wanted as f64 / used as f64 * u64::MAX as f64) as u64);
+        let lists: Vec<Vec<u32>> = match limit {
+            None => self.of_fold.clone(),
+            Some(limit) => {
+                let keep = |&i: &u32| Random(u64::from(i)).next() <= limit;
+                self.of_fold.iter().map(|l| l.iter().copied().filter(keep).collect()).collect()
+            }
+        };
+        let most = (MAX_PARTIAL / (shape.size() * self.folds.count)).clamp(1, 16);
+        let parts = (wanted.min(used) / (self.folds.count * 4 * BLOCK)).clamp(1, most);
+        let tasks: Vec<(usize, &[u32])> = (0..self.folds.count)
+            .flat_map(|fold| {
+                let size = lists[fold].len().div_ceil(parts).next_multiple_of(BLOCK);
+                lists[fold].chunks(size).map(move |list| (fold, list))
+            })
+            .collect();
+        let done: Result<Vec<(usize, Part)>, Halted> = tasks
+            .into_par_iter()
+            .map(|(fold, list)| Ok((fold, self.gram_of(curve, w, list, shape, halt)?)))
+            .collect();
+        let mut sums: Vec<Option<Part>> = (0..self.folds.count).map(|_| None).collect();
+        for (fold, part) in done? {
+            match &mut sums[fold] {
+                Some(sum) => sum.add(&part),
+                empty => *empty = Some(part),
+            }
+        }
+        let mut result = FoldGrams {
+            dimension: d,
+            gram: vec![],
+            gradient: vec![],
+            loss: vec![],
+            weight: vec![],
+        };
+        for part in sums {
+            let part = part.unwrap_or_else(|| Part::new(shape));
+            let at = |a: usize, b: usize| part.sums[a * shape.right + b];
+            let mut gram = vec![0.0; d * d];
+            for a in 0..d {
+                for b in a..d {
+                    gram[a * d + b] = at(a, b);
+                    gram[b * d + a] = at(a, b);
+                }
+            }
+            result.gram.push(gram);
+            result.gradient.push((0..d).map(|a| at(a, d)).collect());
+            result.loss.push(part.loss);
+            result.weight.push(part.weight);
+        }
+        Ok(result)
+    }
+
+    fn gram_of(
+        &self,
+        curve: &Curve<'_>,
+        w: &[f64],
+        list: &[u32],
+        shape: Shape,
+        halt: Halt<'_>,
+    ) -> Result<Part, Halted> {
+        let mut part = Part::new(shape);
+        let mut left = vec![[0.0; 8]; BLOCK * shape.left / 8];
+        let mut right = vec![[0.0; 8]; BLOCK * shape.right / 8];
+        let mut row = vec![0.0; shape.right];
+        for list in list.chunks(BLOCK) {
+            if halt() {
+                return Err(Halted);
+            }
+            let count = list.len();
+            for (k, &i) in list.iter().enumerate() {
+                let i = i as usize;
+                match &self.matrix {
+                    Matrix::DenseF32(x) => self.fill(x.row(i), &mut row),
+                    Matrix::DenseF64(x) => self.fill(x.row(i), &mut row),
+                    Matrix::Csr(_) => self.fill_sparse(i, &mut row),
+                }
+                let d = shape.dimension;
+                row[d..].fill(0.0);
+                let z = dot(&row[..d], w);
+                let (weight, y) = (self.weights[i], f64::from(self.labels[i]));
+                let point = curve.at(z, y);
+                let h = weight * curve.curvature(z);
+                part.loss += weight * point.loss;
+                part.weight += weight;
+                let (groups, _) = row.as_chunks::<8>();
+                for (panel, x) in groups.iter().enumerate() {
+                    if panel < shape.left / 8 {
+                        left[panel * count + k] = *x;
+                    }
+                    right[panel * count + k] = x.map(|x| h * x);
+                }
+                right[d / 8 * count + k][d % 8] = weight * point.slope;
+            }
+            let (left, right) =
+                (&left[..count * shape.left / 8], &right[..count * shape.right / 8]);
+            run(arch(), AddGram { left, right, count, shape, sums: &mut part.sums });
+        }
+        Ok(part)
+    }
+
+    #[inline(always)]
+    fn fill<T: Storage>(&self, values: &[T], row: &mut [f64]) {
+        let columns = values.len();
+        let (mean, factor) = (&self.mean[..columns], &self.factor[..columns]);
+        for (j, target) in row[..columns].iter_mut().enumerate() {
+            *target = (values[j].to_f64() - mean[j]) * factor[j];
+        }
+        row[columns] = 1.0;
+    }
+
+    fn fill_sparse(&self, i: usize, row: &mut [f64]) {
+        let columns = self.matrix.columns();
+        for j in 0..columns {
+            row[j] = -self.mean[j] * self.factor[j];
+        }
+        self.matrix.for_each_in_row(i, |j, x| row[j] = (x - self.mean[j]) * self.factor[j]);
+        row[columns] = 1.0;
+    }
+}
+
+/// Widths of the two factors: columns and intercept, and these with the gradient.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    dimension: usize,
+    left: usize,
+    right: usize,
+}
+
+impl Shape {
+    fn new(dimension: usize) -> Self {
+        Self {
+            dimension,
+            left: dimension.next_multiple_of(8),
+            right: (dimension + 1).next_multiple_of(8),
+        }
+    }
+
+    fn size(self) -> usize {
+        self.left * self.right
+    }
+}
+
+/// The sums over some rows of a fold; the upper triangle of `sums` counts.
+struct Part {
+    sums: Vec<f64>,
+    loss: f64,
+    weight: f64,
+}
+
+impl Part {
+    fn new(shape: Shape) -> Self {
+        Self { sums: vec![0.0; shape.size()], loss: 0.0, weight: 0.0 }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
+        self.loss += other.loss;
+        self.weight += other.weight;
+    }
+}
+
+/// Adds `left' right` to the upper triangle of `sums`: panels of eight columns, `count` rows each.
+struct AddGram<'a> {
+    left: &'a [[f64; 8]],
+    right: &'a [[f64; 8]],
+    count: usize,
+    shape: Shape,
+    sums: &'a mut [f64],
+}
+
+impl Kernel for AddGram<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) {
+        let Self { left, right, count, shape, sums } = self;
+        let panels = shape.right / 8;
+        for (a, left) in left.chunks_exact(count).enumerate() {
+            let mut b = a;
+            // Tiles of 8 x 24 where the registers hold them, else of 4 x 8.
+            while L::MANY_REGISTERS && b + 3 <= panels {
+                tile::<L, 8, 3>(
+                    lanes,
+                    left,
+                    0,
+                    right,
+                    b,
+                    count,
+                    &mut sums[8 * a * shape.right..],
+                    shape.right,
+                );
+                b += 3;
+            }
+            while b < panels {
+                for half in [0, 4] {
+                    let sums = &mut sums[(8 * a + half) * shape.right..];
+                    tile::<L, 4, 1>(lanes, left, half, right, b, count, sums, shape.right);
+                }
+                b += 1;
+            }
+        }
+    }
+}
+
+/// `A` columns of a left panel from `offset` on, times `B` right panels from `first` on.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn tile<L: Lanes, const A: usize, const B: usize>(
+    lanes: L,
+    left: &[[f64; 8]],
+    offset: usize,
+    right: &[[f64; 8]],
+    first: usize,
+    count: usize,
+    sums: &mut [f64],
+    stride: usize,
+) {
+    let mut tile = [[lanes.splat(0.0); B]; A];
+    let panels: [&[[f64; 8]]; B] =
+        std::array::from_fn(|b| &right[(first + b) * count..(first + b + 1) * count]);
+    for (i, left) in left[..count].iter().enumerate() {
+        let right: [L::Vector; B] = std::array::from_fn(|b| lanes.load(&panels[b][i]));
+        for a in 0..A {
+            let x = lanes.splat(left[offset + a]);
+            for b in 0..B {
+                tile[a][b] = lanes.fused(tile[a][b], x, right[b]);
+            }
+        }
+    }
+    for a in 0..A {
+        for b in 0..B {
+            let at = a * stride + 8 * (first + b);
+            for (sum, t) in sums[at..at + 8].iter_mut().zip(lanes.array(tile[a][b])) {
+                *sum += t;
+            }
+        }
+    }
+}
+
+/// `a·b` in eight lanes.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut lanes = [0.0f64; 8];
+    let (a_groups, a_rest) = a.as_chunks::<8>();
+    let (b_groups, b_rest) = b.as_chunks::<8>();
+    for (a, b) in a_groups.iter().zip(b_groups) {
+        for l in 0..8 {
+            lanes[l] += a[l] * b[l];
+        }
+    }
+    for (l, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
+        lanes[l] += a * b;
+    }
+    lanes.iter().sum()
+}

@@ -1,0 +1,287 @@
+//! Loss and gradient of eight models in one visit of the rows.
+
+use rayon::prelude::*;
+
+use super::tiles::{BLOCK, Losses, ROWS, TILE, Window, add_gradient, add_scores};
+use super::{FoldRows, Halt, Halted, LANES, Lane, add_lanes};
+use crate::design::{Kernel, Lanes, arch, run};
+use crate::proper::curve::Curve;
+use crate::sample::{ColumnIndex, Csr, Matrix, Storage, with_csr};
+
+/// What a pass found: the summed loss of each model and its gradient in the standardised weights,
+/// intercept last. Sums over parts of the rows can be added.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::proper) struct LaneSums {
+    pub loss: Lane,
+    pub gradient: Vec<Lane>,
+}
+
+impl FoldRows<'_> {
+    /// Summed loss and gradient of the models `first..first + 8` at the weights `w`, over the rows
+    /// that each may see. Each row's score under the model of its own fold goes to `held_out` if that
+    /// model is in the group.
+    pub(in crate::proper) fn lane_sums(
+        &self,
+        curve: &Curve<'_>,
+        first: usize,
+        w: &[Lane],
+        held_out: &mut [f64],
+        halt: Halt<'_>,
+    ) -> Result<LaneSums, Halted> {
+        let columns = self.matrix.columns();
+        let total = self.pass(Some(curve), first, w, held_out, halt)?;
+        let mut gradient = total.gradient;
+        for (j, g) in gradient.iter_mut().enumerate() {
+            for l in 0..LANES {
+                g[l] = self.factor[j] * (g[l] - self.mean[j] * total.slope[l]);
+            }
+        }
+        gradient.push(total.slope);
+        debug_assert_eq!(gradient.len(), columns + 1);
+        Ok(LaneSums { loss: total.loss, gradient })
+    }
+
+    /// Scores of every row under the model of its own fold, for the folds of this group.
+    pub(in crate::proper) fn held_out_scores(
+        &self,
+        first: usize,
+        w: &[Lane],
+        held_out: &mut [f64],
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        self.pass(None, first, w, held_out, halt).map(|_| ())
+    }
+
+    fn pass(
+        &self,
+        curve: Option<&Curve<'_>>,
+        first: usize,
+        w: &[Lane],
+        held_out: &mut [f64],
+        halt: Halt<'_>,
+    ) -> Result<Partial, Halted> {
+        let (raw, shift) = self.raw(w);
+        let pass = Pass { rows: self, curve, first, w: &raw, shift, masks: &self.masks(first) };
+        let chunk = self.chunk_rows();
+        let parts: Result<Vec<Partial>, Halted> = held_out
+            .par_chunks_mut(chunk)
+            .enumerate()
+            .map(|(number, held_out)| {
+                if halt() {
+                    return Err(Halted);
+                }
+                Ok(pass.chunk(number * chunk, held_out))
+            })
+            .collect();
+        let mut parts = parts?.into_iter();
+        let mut total = parts.next().ok_or(Halted)?;
+        for part in parts {
+            total.add(&part);
+        }
+        Ok(total)
+    }
+
+    /// Rows per part: enough work to hide a task, few enough parts that adding them up is cheap.
+    fn chunk_rows(&self) -> usize {
+        let (rows, columns) = (self.matrix.rows(), self.matrix.columns());
+        let stored = self.matrix.stored();
+        let chunks = match self.matrix {
+            // A part has a sum for every column, stored or not.
+            Matrix::Csr(_) => (stored / (8 * columns.max(1))).min(stored / 8192).clamp(1, 64),
+            _ => (stored >> 16).min(rows / (2 * BLOCK)).clamp(1, 64),
+        };
+        rows.div_ceil(chunks).next_multiple_of(BLOCK)
+    }
+}
+
+/// The sums over one part, in the raw columns.
+struct Partial {
+    loss: Lane,
+    slope: Lane,
+    gradient: Vec<Lane>,
+}
+
+impl Partial {
+    fn add(&mut self, other: &Self) {
+        for l in 0..LANES {
+            self.loss[l] += other.loss[l];
+            self.slope[l] += other.slope[l];
+        }
+        add_lanes(&mut self.gradient, &other.gradient);
+    }
+}
+
+/// Eight models with their weights on the raw columns.
+struct Pass<'a> {
+    rows: &'a FoldRows<'a>,
+    /// None: scores only.
+    curve: Option<&'a Curve<'a>>,
+    first: usize,
+    w: &'a [Lane],
+    shift: Lane,
+    masks: &'a [Lane],
+}
+
+impl Pass<'_> {
+    fn chunk(&self, start: usize, held_out: &mut [f64]) -> Partial {
+        match &self.rows.matrix {
+            Matrix::DenseF32(x) => {
+                run(arch(), DenseChunk { pass: self, values: x.values(), start, held_out })
+            }
+            Matrix::DenseF64(x) => {
+                run(arch(), DenseChunk { pass: self, values: x.values(), start, held_out })
+            }
+            Matrix::Csr(x) => with_csr!(x, |indices, values| run(
+                arch(),
+                SparseChunk { pass: self, x, indices, values, start, held_out }
+            )),
+        }
+    }
+
+    fn partial(&self) -> Partial {
+        let columns = if self.curve.is_some() { self.w.len() } else { 0 };
+        Partial { loss: [0.0; LANES], slope: [0.0; LANES], gradient: vec![[0.0; LANES]; columns] }
+    }
+
+    /// Takes the held-out score of row `i` and turns its scores into weighted slopes.
+    #[inline(always)]
+    fn slopes<L: Lanes>(&self, losses: &mut Losses<L>, i: usize, z: &mut Lane, held_out: &mut f64) {
+        let fold = self.rows.folds.of_row[i] as usize;
+        if let Some(score) = z.get(fold.wrapping_sub(self.first)) {
+            *held_out = *score;
+        }
+        let (mask, weight) = self.rows.mask_of(self.masks, i);
+        let label = self.rows.labels[i];
+        match self.curve {
+            None => {}
+            Some(Curve::Logistic) => {
+                let weight = if self.rows.plain { None } else { Some(weight) };
+                losses.logistic(z, label, mask, weight);
+            }
+            Some(curve) => losses.general(curve, z, label, mask, weight),
+        }
+    }
+}
+
+struct DenseChunk<'a, T> {
+    pass: &'a Pass<'a>,
+    values: &'a [T],
+    start: usize,
+    held_out: &'a mut [f64],
+}
+
+impl<T: Storage> Kernel for DenseChunk<'_, T> {
+    type Output = Partial;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> Partial {
+        let Self { pass, values, start, held_out } = self;
+        let columns = pass.w.len();
+        let mut partial = pass.partial();
+        let mut window = Window::new();
+        let mut losses = Losses::new(lanes);
+        for (number, held_out) in held_out.chunks_mut(BLOCK).enumerate() {
+            let (first, count) = (start + number * BLOCK, held_out.len());
+            // The rows that fill up the last eight have no weight.
+            let starts = |row: usize| -> [usize; ROWS] {
+                std::array::from_fn(|k| (first + (row + k).min(count - 1)) * columns)
+            };
+            let mut z = [pass.shift; BLOCK];
+            for (tile, w) in pass.w.chunks(TILE).enumerate() {
+                for row in (0..count).step_by(ROWS) {
+                    let rows = window.rows(values, starts(row), tile * TILE, w.len());
+                    add_scores(lanes, rows, w, &mut z[row..row + ROWS]);
+                }
+            }
+            for (k, held_out) in held_out.iter_mut().enumerate() {
+                pass.slopes(&mut losses, first + k, &mut z[k], held_out);
+            }
+            z[count..].fill([0.0; LANES]);
+            losses.end_block();
+            for (tile, gradient) in partial.gradient.chunks_mut(TILE).enumerate() {
+                for row in (0..count).step_by(ROWS) {
+                    let rows = window.rows(values, starts(row), tile * TILE, gradient.len());
+                    add_gradient(lanes, rows, &z[row..row + ROWS], gradient);
+                }
+            }
+        }
+        (partial.loss, partial.slope) = losses.sums();
+        partial
+    }
+}
+
+struct SparseChunk<'a, I, T> {
+    pass: &'a Pass<'a>,
+    x: &'a Csr<'a>,
+    indices: &'a [I],
+    values: &'a [T],
+    start: usize,
+    held_out: &'a mut [f64],
+}
+
+impl<I: ColumnIndex, T: Storage> Kernel for SparseChunk<'_, I, T> {
+    type Output = Partial;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> Partial {
+        let Self { pass, x, indices, values, start, held_out } = self;
+        let mut partial = pass.partial();
+        let mut losses = Losses::new(lanes);
+        for (number, held_out) in held_out.chunks_mut(BLOCK).enumerate() {
+            let first = start + number * BLOCK;
+            let mut z = [pass.shift; BLOCK];
+            for k in 0..held_out.len() {
+                let range = x.range(first + k);
+                z[k] = lanes.array(sparse_score(
+                    lanes,
+                    &indices[range.clone()],
+                    &values[range],
+                    pass.w,
+                    lanes.load(&pass.shift),
+                ));
+            }
+            for (k, held_out) in held_out.iter_mut().enumerate() {
+                pass.slopes(&mut losses, first + k, &mut z[k], held_out);
+            }
+            losses.end_block();
+            if pass.curve.is_none() {
+                continue;
+            }
+            for k in 0..held_out.len() {
+                let r = lanes.load(&z[k]);
+                let range = x.range(first + k);
+                for (index, value) in indices[range.clone()].iter().zip(&values[range]) {
+                    let g = &mut partial.gradient[index.column()];
+                    *g = lanes.array(lanes.fused(lanes.load(&*g), lanes.splat(value.to_f64()), r));
+                }
+            }
+        }
+        (partial.loss, partial.slope) = losses.sums();
+        partial
+    }
+}
+
+/// `start + Σ x_j w_j` over the stored columns, in two sums.
+#[inline(always)]
+pub(super) fn sparse_score<L: Lanes, I: ColumnIndex, T: Storage>(
+    lanes: L,
+    indices: &[I],
+    values: &[T],
+    w: &[Lane],
+    start: L::Vector,
+) -> L::Vector {
+    let mut sums = [start, lanes.splat(0.0)];
+    let (index_pairs, index_rest) = indices.as_chunks::<2>();
+    let (value_pairs, value_rest) = values.as_chunks::<2>();
+    for (index, value) in index_pairs.iter().zip(value_pairs) {
+        for k in 0..2 {
+            let w = lanes.load(&w[index[k].column()]);
+            sums[k] = lanes.fused(sums[k], lanes.splat(value[k].to_f64()), w);
+        }
+    }
+    for (index, value) in index_rest.iter().zip(value_rest) {
+        let w = lanes.load(&w[index.column()]);
+        sums[0] = lanes.fused(sums[0], lanes.splat(value.to_f64()), w);
+    }
+    lanes.add(sums[0], sums[1])
+}

@@ -1,0 +1,254 @@
+//! Weight, mean and spread of every column in every fold, in one visit of the rows.
+//!
+//! Powers are taken of `c = (x - shift) / unit`, the shift being the median of a few rows and the unit
+//! a power of two near their spread, so that nothing cancels or overflows. Values that sparse rows do
+//! not store are added at the end: they are all `-shift / unit`.
+
+use rayon::prelude::*;
+
+use super::{FoldRows, Halt, Halted};
+use crate::design::{Kernel, Lanes, arch, run};
+use crate::sample::{Matrix, Storage};
+
+/// Rows that shift and unit are taken from.
+const SAMPLE: usize = 31;
+/// At most this many numbers in partial sums.
+const MAX_PARTIAL: usize = 1 << 23;
+
+/// Sums over the rows of each fold: `Σ w`, `Σ w c`, `Σ w c²` by fold and column, `Σ w c³`, `Σ w c⁴` by
+/// column. Sums over parts of the rows can be added.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::proper) struct FoldMoments {
+    pub shift: Vec<f64>,
+    pub unit: Vec<f64>,
+    pub weight: Vec<f64>,
+    /// `first[fold][column]`.
+    pub first: Vec<Vec<f64>>,
+    pub second: Vec<Vec<f64>>,
+    pub third: Vec<f64>,
+    pub fourth: Vec<f64>,
+}
+
+impl FoldRows<'_> {
+    /// Moments of the raw columns over the rows of positive weight.
+    pub(in crate::proper) fn moments(&self, halt: Halt<'_>) -> Result<FoldMoments, Halted> {
+        let columns = self.matrix.columns();
+        let folds = self.folds.count;
+        let (shift, unit) = self.shift_and_unit();
+        let sparse = !self.is_dense();
+        let size = Layout { columns, folds }.size(sparse);
+        let rows = self.matrix.rows();
+        let chunks = (self.matrix.stored() >> 16)
+            .min(MAX_PARTIAL / size.max(1))
+            .min(self.matrix.stored() / (4 * size))
+            .clamp(1, 64);
+        let chunk = rows.div_ceil(chunks).max(1);
+        let inverse: Vec<f64> = unit.iter().map(|u| 1.0 / u).collect();
+        let pass = Pass {
+            rows: self,
+            layout: Layout { columns, folds },
+            shift: &shift,
+            inverse: &inverse,
+        };
+        let parts: Result<Vec<Vec<f64>>, Halted> = (0..rows.div_ceil(chunk))
+            .into_par_iter()
+            .map(|number| {
+                if halt() {
+                    return Err(Halted);
+                }
+                let range = number * chunk..((number + 1) * chunk).min(rows);
+                Ok(pass.chunk(range, vec![0.0; size]))
+            })
+            .collect();
+        let mut parts = parts?.into_iter();
+        let mut sums = parts.next().ok_or(Halted)?;
+        for part in parts {
+            sums.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
+        }
+        let weight: Vec<f64> = (0..folds)
+            .map(|k| self.of_fold[k].iter().map(|&i| self.weights[i as usize]).sum())
+            .collect();
+        let layout = pass.layout;
+        let read = |power: usize, k: usize| -> Vec<f64> {
+            (0..columns).map(|j| sums[layout.at(sparse, power, k, j)]).collect()
+        };
+        let mut moments = FoldMoments {
+            first: (0..folds).map(|k| read(0, k)).collect(),
+            second: (0..folds).map(|k| read(1, k)).collect(),
+            third: read(2, 0),
+            fourth: read(3, 0),
+            weight,
+            shift,
+            unit,
+        };
+        if sparse {
+            for k in 0..folds {
+                for (j, stored) in read(4, k).into_iter().enumerate() {
+                    let missing = (moments.weight[k] - stored).max(0.0);
+                    let c = -moments.shift[j] * inverse[j];
+                    moments.first[k][j] += missing * c;
+                    moments.second[k][j] += missing * c * c;
+                    moments.third[j] += missing * c * c * c;
+                    moments.fourth[j] += missing * c * c * c * c;
+                }
+            }
+        }
+        Ok(moments)
+    }
+
+    /// Median and spread of a few rows, evenly spaced. (The median, so that one huge value does not
+    /// hide the spread of the others.)
+    fn shift_and_unit(&self) -> (Vec<f64>, Vec<f64>) {
+        let rows = self.matrix.rows();
+        let (mut sampled, columns) = (0, self.matrix.columns());
+        let mut stored: Vec<(usize, f64)> = Vec::new();
+        for i in (0..rows).step_by(rows.div_ceil(SAMPLE)).filter(|&i| self.weights[i] > 0.0) {
+            sampled += 1;
+            self.matrix.for_each_in_row(i, |j, x| stored.push((j, x)));
+        }
+        // By column, the order of the rows kept.
+        stored.sort_by_key(|&(j, _)| j);
+        let (mut shift, mut unit) = (vec![0.0; columns], vec![1.0; columns]);
+        for column in stored.chunk_by(|a, b| a.0 == b.0) {
+            let j = column[0].0;
+            let mut values: Vec<f64> = column.iter().map(|&(_, x)| x).collect();
+            values.resize(sampled, 0.0);
+            values.sort_by(f64::total_cmp);
+            shift[j] = values[sampled / 2];
+            let spread = values.iter().map(|x| (x - shift[j]).abs()).fold(0.0, f64::max);
+            let size = if spread > 0.0 { spread } else { shift[j].abs() };
+            if size > 0.0 {
+                // A power of two, so that dividing by it is exact.
+                unit[j] = 2f64.powi(size.log2().clamp(-500.0, 500.0).round() as i32);
+            }
+        }
+        (shift, unit)
+    }
+}
+
+/// Where the sums of a part lie: by power, fold and column for dense rows; column by column for
+/// sparse ones, whose columns come in no order.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    columns: usize,
+    folds: usize,
+}
+
+impl Layout {
+    fn size(self, sparse: bool) -> usize {
+        self.columns * if sparse { 3 * self.folds + 2 } else { 2 * self.folds + 2 }
+    }
+
+    /// Powers 0 to 3 are `c` to `c⁴`; 4 is the weight that is stored (sparse).
+    fn at(self, sparse: bool, power: usize, fold: usize, column: usize) -> usize {
+        let k = self.folds;
+        let number = match power {
+            0 => fold,
+            1 => k + fold,
+            2 => 2 * k,
+            3 => 2 * k + 1,
+            _ => 2 * k + 2 + fold,
+        };
+        if sparse { column * (3 * k + 2) + number } else { number * self.columns + column }
+    }
+}
+
+struct Pass<'a> {
+    rows: &'a FoldRows<'a>,
+    layout: Layout,
+    shift: &'a [f64],
+    inverse: &'a [f64],
+}
+
+impl Pass<'_> {
+    fn chunk(&self, range: std::ops::Range<usize>, mut sums: Vec<f64>) -> Vec<f64> {
+        match &self.rows.matrix {
+            Matrix::DenseF32(x) => {
+                run(arch(), DenseChunk { pass: self, values: x.values(), range, sums: &mut sums });
+            }
+            Matrix::DenseF64(x) => {
+                run(arch(), DenseChunk { pass: self, values: x.values(), range, sums: &mut sums });
+            }
+            Matrix::Csr(_) => self.sparse(range, &mut sums),
+        }
+        sums
+    }
+
+    fn sparse(&self, range: std::ops::Range<usize>, sums: &mut [f64]) {
+        let k = self.layout.folds;
+        for i in range {
+            let (fold, weight) = (self.rows.folds.of_row[i] as usize, self.rows.weights[i]);
+            if weight == 0.0 {
+                continue;
+            }
+            self.rows.matrix.for_each_in_row(i, |j, x| {
+                let sums = &mut sums[j * (3 * k + 2)..(j + 1) * (3 * k + 2)];
+                let c = (x - self.shift[j]) * self.inverse[j];
+                let (first, second) = (weight * c, weight * c * c);
+                sums[fold] += first;
+                sums[k + fold] += second;
+                sums[2 * k] += second * c;
+                sums[2 * k + 1] += second * c * c;
+                sums[2 * k + 2 + fold] += weight;
+            });
+        }
+    }
+}
+
+struct DenseChunk<'a, T> {
+    pass: &'a Pass<'a>,
+    values: &'a [T],
+    range: std::ops::Range<usize>,
+    sums: &'a mut [f64],
+}
+
+impl<T: Storage> Kernel for DenseChunk<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) {
+        let Self { pass, values, range, sums } = self;
+        let Layout { columns, folds } = pass.layout;
+        let (by_fold, rest) = sums.split_at_mut(2 * folds * columns);
+        let (firsts, seconds) = by_fold.split_at_mut(folds * columns);
+        let (third, fourth) = rest.split_at_mut(columns);
+        for i in range {
+            let (fold, weight) = (pass.rows.folds.of_row[i] as usize, pass.rows.weights[i]);
+            if weight == 0.0 {
+                continue;
+            }
+            let row = &values[i * columns..(i + 1) * columns];
+            let first = &mut firsts[fold * columns..(fold + 1) * columns];
+            let second = &mut seconds[fold * columns..(fold + 1) * columns];
+            let (groups, tail) = row.as_chunks::<8>();
+            let w = lanes.splat(weight);
+            for (g, x) in groups.iter().enumerate() {
+                let at = 8 * g..8 * g + 8;
+                let c = lanes.sub(lanes.load(x), load(lanes, &pass.shift[at.clone()]));
+                let c = lanes.mul(c, load(lanes, &pass.inverse[at.clone()]));
+                let mut power = w;
+                for sums in [&mut *first, &mut *second, &mut *third, &mut *fourth] {
+                    power = lanes.mul(power, c);
+                    let sums = &mut sums[at.clone()];
+                    sums.copy_from_slice(&lanes.array(lanes.add(load(lanes, sums), power)));
+                }
+            }
+            for (j, x) in (8 * groups.len()..columns).zip(tail) {
+                let c = (x.to_f64() - pass.shift[j]) * pass.inverse[j];
+                let mut power = weight;
+                for sums in [&mut *first, &mut *second, &mut *third, &mut *fourth] {
+                    power *= c;
+                    sums[j] += power;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn load<L: Lanes>(lanes: L, values: &[f64]) -> L::Vector {
+    match values.first_chunk::<8>() {
+        Some(values) => lanes.load(values),
+        None => lanes.splat(0.0),
+    }
+}
