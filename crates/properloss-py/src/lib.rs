@@ -10,6 +10,7 @@ mod loss;
 mod matrix;
 mod metrics;
 mod model;
+mod multiclass;
 mod proper;
 mod report;
 mod train;
@@ -37,6 +38,8 @@ mod _core {
     use crate::metrics::{metric_auc, metric_calibration, metric_corp, metric_log_loss};
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::multiclass::{Multiclass, VectorMixture, fit_multiclass, multiclass_scores};
     #[pymodule_export]
     use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
     #[pymodule_export]

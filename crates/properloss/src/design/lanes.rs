@@ -26,6 +26,10 @@ pub(crate) trait Lanes: Copy {
     /// Asks for the cache line at `at`, which need not be readable.
     fn prefetch<T>(self, at: *const T);
 
+    /// `a + b c`, rounded once: for kernels that are bound by arithmetic. Every processor with
+    /// AVX2 (and every 64-bit ARM) has it; elsewhere it is a slow call with the same bits.
+    fn fused(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
     /// `a + b c`, rounded twice.
     #[inline(always)]
     fn add_product(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
@@ -101,6 +105,11 @@ impl Lanes for Baseline {
     }
 
     #[inline(always)]
+    fn fused(self, a: [f64; 8], b: [f64; 8], c: [f64; 8]) -> [f64; 8] {
+        std::array::from_fn(|l| b[l].mul_add(c[l], a[l]))
+    }
+
+    #[inline(always)]
     fn array(self, a: [f64; 8]) -> [f64; 8] {
         a
     }
@@ -144,6 +153,11 @@ mod x86 {
         }
 
         #[inline(always)]
+        fn fused(self, a: [__m256d; 2], b: [__m256d; 2], c: [__m256d; 2]) -> [__m256d; 2] {
+            std::array::from_fn(|h| self.fma._mm256_fmadd_pd(b[h], c[h], a[h]))
+        }
+
+        #[inline(always)]
         fn array(self, a: [__m256d; 2]) -> [f64; 8] {
             cast(a)
         }
@@ -176,6 +190,11 @@ mod x86 {
         #[inline(always)]
         fn mul(self, a: __m512d, b: __m512d) -> __m512d {
             self.avx512f._mm512_mul_pd(a, b)
+        }
+
+        #[inline(always)]
+        fn fused(self, a: __m512d, b: __m512d, c: __m512d) -> __m512d {
+            self.avx512f._mm512_fmadd_pd(b, c, a)
         }
 
         #[inline(always)]

@@ -28,6 +28,7 @@ pub mod smooth;
 
 pub use calibrator::{Calibration, Calibrator, ScoreKind};
 pub use folds::Folds;
+pub(crate) use folds::Random;
 pub use path::PathPoint;
 pub use refit::Refit;
 pub use smooth::LinkPoint;
