@@ -39,7 +39,10 @@ mod _core {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::multiclass::{Multiclass, VectorMixture, fit_multiclass, multiclass_scores};
+    use crate::multiclass::{
+        Multiclass, MulticlassCalibration, VectorMixture, fit_multiclass,
+        fit_multiclass_calibrator, multiclass_scores,
+    };
     #[pymodule_export]
     use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
     #[pymodule_export]

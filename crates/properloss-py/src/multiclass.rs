@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink, VectorLoss};
 use properloss::multiclass::{
-    ClassPathPoint, ClassSample, MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
+    ClassPathPoint, ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator,
+    MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
 };
 use properloss::proper::Folds;
 use pyo3::prelude::*;
@@ -58,6 +59,21 @@ impl VectorMixture {
             (*mass, part.class(), ramp.p().to_vec(), ramp.r().to_vec())
         });
         (softmax, self.inner.floor().to_vec(), ramps.collect())
+    }
+
+    /// What pickle gives to [`Self::new`].
+    fn __getnewargs__(&self) -> (Vec<(f64, f64)>, Vec<f64>, Vec<(f64, usize, Vec<f64>, Vec<f64>)>) {
+        self.parts()
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+
+    /// Whether the canonical loss has a lower bound.
+    #[getter]
+    fn has_canonical_loss(&self) -> bool {
+        VectorLoss::new(&self.inner).is_ok()
     }
 
     /// `1/tau` is the mass of the softmax itself.
@@ -215,6 +231,7 @@ impl Multiclass {
             ("log_loss_refit", refit),
             ("log_loss", all),
             ("held_out_cost", self.inner.held_out_cost()),
+            ("link_gap", self.inner.link_gap),
         ])
     }
 
@@ -265,7 +282,7 @@ fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -
 
 /// The default estimator for several classes.
 #[pyfunction]
-#[pyo3(signature = (rows, labels, classes, weights, *, class_weight, refit, preserve_order, folds, count, seed, scales=None))]
+#[pyo3(signature = (rows, labels, classes, weights, *, class_weight, refit, preserve_order, folds, count, seed))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_multiclass(
     py: Python<'_>,
@@ -279,16 +296,13 @@ pub fn fit_multiclass(
     folds: Option<PyReadonlyArray1<'_, u32>>,
     count: usize,
     seed: u64,
-    scales: Option<Vec<f64>>,
 ) -> PyResult<Multiclass> {
-    let defaults = MulticlassProperLoss::default();
     let options = MulticlassProperLoss {
         folds: folds_of(folds, count, seed)?,
         class_weight,
         refit,
         preserve_order,
-        scale_exponents: scales.unwrap_or_else(|| defaults.scale_exponents.clone()),
-        ..defaults
+        ..MulticlassProperLoss::default()
     };
     let matrix = rows.matrix()?;
     let labels = labels.as_slice()?;
@@ -312,4 +326,78 @@ pub fn multiclass_scores<'py>(
     let (w, b) = (coefficients.as_slice()?, intercepts.as_slice()?);
     let z = doorway::run(py, || class_scores(&x, w, b)).map_err(to_python)?;
     matrix(py, z, x.rows(), b.len())
+}
+
+/// A fitted calibration of several classes.
+#[pyclass(frozen, module = "properloss._core")]
+pub struct MulticlassCalibration {
+    inner: Calibration,
+}
+
+#[pymethods]
+impl MulticlassCalibration {
+    /// The link.
+    #[getter]
+    fn link(&self) -> VectorMixture {
+        VectorMixture { inner: self.inner.link.clone() }
+    }
+
+    /// Numbers by their name; `margin` is NaN where scores went in.
+    #[getter]
+    fn numbers(&self) -> HashMap<&'static str, f64> {
+        let [softmax, all] = self.inner.held_out_log_loss;
+        HashMap::from([
+            ("temperature", self.inner.temperature),
+            ("margin", self.inner.margin.unwrap_or(f64::NAN)),
+            ("tau", self.inner.link.tau()),
+            ("log_loss_softmax", softmax),
+            ("log_loss", all),
+        ])
+    }
+
+    /// Ratios, their cross-fitted log-losses, scores and weights.
+    #[getter]
+    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        ratio_table(py, &self.inner.ratios)
+    }
+
+    /// Probabilities of rows of scores.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (rows, columns) = (scores.as_array().nrows(), scores.as_array().ncols());
+        let z = scores.as_slice()?;
+        let p = doorway::run(py, || self.inner.probabilities(z)).map_err(to_python)?;
+        matrix(py, p, rows, columns)
+    }
+}
+
+/// The calibrator for several classes.
+#[pyfunction]
+#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, count, seed))]
+#[allow(clippy::too_many_arguments)]
+pub fn fit_multiclass_calibrator(
+    py: Python<'_>,
+    scores: PyReadonlyArray2<'_, f64>,
+    labels: PyReadonlyArray1<'_, u32>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    probabilities: bool,
+    preserve_order: bool,
+    folds: Option<PyReadonlyArray1<'_, u32>>,
+    count: usize,
+    seed: u64,
+) -> PyResult<MulticlassCalibration> {
+    let options = MulticlassCalibrator {
+        folds: folds_of(folds, count, seed)?,
+        probabilities,
+        preserve_order,
+        ..MulticlassCalibrator::default()
+    };
+    let classes = scores.as_array().ncols();
+    let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let fit = doorway::run(py, || options.fit(z, labels, classes, weights));
+    Ok(MulticlassCalibration { inner: fit.map_err(to_python)? })
 }

@@ -3,7 +3,9 @@
 
 use properloss::Error;
 use properloss::link::vector::VectorLink;
-use properloss::multiclass::{ClassSample, MulticlassFit, MulticlassProperLoss, NEVER};
+use properloss::multiclass::{
+    ClassSample, MulticlassCalibrator, MulticlassFit, MulticlassProperLoss, NEVER,
+};
 use properloss::proper::{Folds, ProperLoss};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 
@@ -434,4 +436,57 @@ fn the_link_of_a_fit_is_canonical() {
             assert!((jacobian[3 * a + b] - jacobian[3 * b + a]).abs() < 1e-15);
         }
     }
+}
+
+#[test]
+fn the_calibrator_finds_a_temperature_and_a_floor() {
+    // Scores three times too large, a fifth of the labels anything.
+    let mut random = Congruence(99);
+    let (rows, k) = (4000, 3);
+    let (mut z, mut y) = (Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let truth: Vec<f64> = (0..k).map(|_| 2.0 * random.normal()).collect();
+        let noisy: Vec<f64> =
+            truth.iter().map(|z| z - (-random.uniform().ln()).ln()).collect();
+        let best = (0..k).fold(0, |b, c| if noisy[c] > noisy[b] { c } else { b });
+        let any = (random.uniform() * k as f64) as usize;
+        y.push(if random.uniform() < 0.2 { any } else { best } as u32);
+        z.extend(truth.iter().map(|z| 3.0 * z));
+    }
+    let fit = MulticlassCalibrator::default().fit(&z, &y, k, None).unwrap();
+    let p = fit.probabilities(&z).unwrap();
+    // The truth: .8 softmax(z / 3) + .2 / 3, to a few standard errors of 4,000 rows.
+    let mut worst = 0.0f64;
+    for (p, z) in p.chunks(k).zip(z.chunks(k)) {
+        let truth = softmax(&z.iter().map(|z| z / 3.0).collect::<Vec<_>>());
+        for (p, q) in p.iter().zip(truth) {
+            worst = worst.max((p - (0.8 * q + 0.2 / 3.0)).abs());
+        }
+    }
+    assert!(worst < 0.06, "{worst}");
+    assert!(fit.held_out_log_loss[1] < fit.held_out_log_loss[0] - 0.3);
+    // Probabilities in: the same up to the margin of their logarithm.
+    let probabilities: Vec<f64> = z.chunks(k).flat_map(softmax).collect();
+    let options = MulticlassCalibrator { probabilities: true, ..Default::default() };
+    let other = options.fit(&probabilities, &y, k, None).unwrap();
+    assert!((other.held_out_log_loss[1] - fit.held_out_log_loss[1]).abs() < 0.02);
+    assert!(other.probabilities(&[1.0, 0.0, 0.0]).unwrap().iter().all(|p| *p > 1e-6));
+}
+
+#[test]
+fn the_calibrator_leaves_good_scores_alone_and_names_bad_ones() {
+    let data = data(3000, 3, 3, 21, 0.0);
+    let fit = data.fit(&MulticlassProperLoss::default());
+    let z = &fit.held_out_scores;
+    let calibration = MulticlassCalibrator::default().fit(z, &data.y, 3, None).unwrap();
+    assert!((calibration.temperature - 1.0).abs() < 0.1);
+    assert!(calibration.held_out_log_loss[1] < calibration.held_out_log_loss[0] + 1e-3);
+    let mut bad = z.clone();
+    bad[7] = f64::INFINITY;
+    assert!(matches!(
+        MulticlassCalibrator::default().fit(&bad, &data.y, 3, None),
+        Err(Error::NotFiniteCell { row: 2, column: 1, .. })
+    ));
+    let order = MulticlassCalibrator { preserve_order: true, ..Default::default() };
+    assert!(order.fit(z, &data.y, 3, None).unwrap().link.keeps_order());
 }

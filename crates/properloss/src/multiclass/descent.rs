@@ -164,7 +164,9 @@ impl Walk {
         let after = penalised(sums.loss, &self.trial, penalty);
         // What rounding of a sum of this size may hide.
         let noise = 1e-13 * before.abs();
-        if !(after <= before + SUFFICIENT * self.step * self.slope + noise) {
+        // A value that is not a number is no decrease.
+        let enough = after <= before + SUFFICIENT * self.step * self.slope + noise;
+        if !enough {
             self.backtracks += 1;
             // The minimum of the parabola through both values and the slope.
             let curve = after - before - self.step * self.slope;
@@ -212,8 +214,8 @@ impl Walk {
             add(alpha - beta, s, &mut q);
         }
         self.slope = -dot(&q, &gradient);
-        if !(self.slope < 0.0) || -0.5 * self.slope < stop.decrease || self.steps >= stop.max_steps
-        {
+        let promising = -0.5 * self.slope >= stop.decrease;
+        if !promising || self.steps >= stop.max_steps {
             self.done = true;
             return;
         }

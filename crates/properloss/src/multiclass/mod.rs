@@ -12,6 +12,7 @@
 //! and no probability is 0. All fold models are fitted together, one pass over the rows a step
 //! (`rows.rs`, `panel.rs`), by L-BFGS in the metric of Boehning's bound (`descent.rs`, `metric.rs`).
 
+mod calibrator;
 mod curve;
 mod descent;
 mod link;
@@ -24,6 +25,7 @@ mod sample;
 mod scales;
 mod weights;
 
+pub use calibrator::{MulticlassCalibration, MulticlassCalibrator};
 pub use link::ShareBound;
 pub use path::ClassPathPoint;
 pub use sample::{ClassSample, NEVER};
