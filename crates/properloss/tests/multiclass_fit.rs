@@ -446,8 +446,7 @@ fn the_calibrator_finds_a_temperature_and_a_floor() {
     let (mut z, mut y) = (Vec::new(), Vec::new());
     for _ in 0..rows {
         let truth: Vec<f64> = (0..k).map(|_| 2.0 * random.normal()).collect();
-        let noisy: Vec<f64> =
-            truth.iter().map(|z| z - (-random.uniform().ln()).ln()).collect();
+        let noisy: Vec<f64> = truth.iter().map(|z| z - (-random.uniform().ln()).ln()).collect();
         let best = (0..k).fold(0, |b, c| if noisy[c] > noisy[b] { c } else { b });
         let any = (random.uniform() * k as f64) as usize;
         y.push(if random.uniform() < 0.2 { any } else { best } as u32);
