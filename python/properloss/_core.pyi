@@ -423,6 +423,18 @@ def multiclass_scores(
     rows: _Rows, coefficients: _Floats, intercepts: _Floats
 ) -> _Floats: ...
 
+def class_model_to_json(
+    coefficients: _Floats,
+    intercepts: list[float],
+    link: VectorMixture,
+    feature_names: list[str] | None,
+    classes: list[str],
+    options: str,
+    rows: int,
+    iterations: int,
+) -> str: ...
+def read_class_model(path: str | os.PathLike[str]) -> dict[str, Any]: ...
+
 @final
 class MulticlassCalibration:
     @property

@@ -176,3 +176,35 @@ def test_calibrators(noisy):
     q = both.predict_proba(Xt)
     assert q.shape == (4000, 3) and log_loss(yt, q) < log_loss(yt, p)
     assert (both.predict(Xt) == q.argmax(1)).all()
+
+
+def test_model_files(noisy, tmp_path):
+    X, y, Xt, _ = noisy
+    names = np.array(["cod", "eel", "ray"])[y]
+    clf = pl.ProperLossClassifier(random_state=3).fit(X, names)
+    path = tmp_path / "model.json"
+    clf.save(path)
+    for again in (pl.load(path), pl.ProperLossClassifier.load(path)):
+        assert (again.predict_proba(Xt) == clf.predict_proba(Xt)).all()
+        assert (again.predict(Xt) == clf.predict(Xt)).all()
+        assert again.random_state == 3 and again.tau_ == clf.tau_
+    with pytest.raises(ValueError, match="several classes"):
+        pl.GlmtronClassifier.load(path)
+    # Ten lines are enough to predict from the file.
+    import json
+
+    m = json.loads(path.read_text())
+    Z = Xt @ np.array(m["weights"]).T + m["intercepts"]
+    soft = lambda z: np.exp(z - z.max(1, keepdims=True)) / np.exp(z - z.max(1, keepdims=True)).sum(1, keepdims=True)
+    p = np.array(m["link"]["floor"]) + sum(s["mass"] * soft(s["t"] * Z) for s in m["link"]["softmax"])
+    for ramp in m["link"]["ramps"]:
+        s = soft(Z)
+        r = np.interp(s[:, ramp["class"]], ramp["p"], ramp["r"])
+        q = s / (1 - s[:, [ramp["class"]]]) * (1 - r)[:, None]
+        q[:, ramp["class"]] = r
+        p = p + ramp["mass"] * q
+    np.testing.assert_allclose(p, clf.predict_proba(Xt), rtol=1e-9)
+    broken = {**m, "classes": ["cod", "eel", "cod"]}
+    path.write_text(json.dumps(broken))
+    with pytest.raises(ValueError, match=r"classes\[2\]"):
+        pl.load(path)

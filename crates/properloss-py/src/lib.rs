@@ -40,8 +40,8 @@ mod _core {
     use crate::model::Model;
     #[pymodule_export]
     use crate::multiclass::{
-        Multiclass, MulticlassCalibration, VectorMixture, fit_multiclass,
-        fit_multiclass_calibrator, multiclass_scores,
+        Multiclass, MulticlassCalibration, VectorMixture, class_model_to_json, fit_multiclass,
+        fit_multiclass_calibrator, multiclass_scores, read_class_model,
     };
     #[pymodule_export]
     use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};

@@ -9,11 +9,14 @@ use properloss::multiclass::{
     MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
 };
 use properloss::proper::Folds;
+use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
+use properloss_data::{DataDescription, Encoder};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::doorway;
-use crate::errors::to_python;
+use crate::errors::{file_to_python, to_python};
 use crate::matrix::Rows;
 
 /// A mixture of softmaxes, a floor and class ramps: the link of several classes.
@@ -142,7 +145,7 @@ impl VectorMixture {
         let loss = VectorLoss::new(&self.inner).map_err(to_python)?;
         let rows = z.as_slice()?.chunks_exact(columns).zip(labels.as_slice()?);
         if let Some(&label) = labels.as_slice()?.iter().find(|&&y| y as usize >= columns) {
-            return Err(pyo3::exceptions::PyValueError::new_err(format!(
+            return Err(PyValueError::new_err(format!(
                 "class {label} is not one of 0, ..., {}",
                 columns - 1
             )));
@@ -157,7 +160,7 @@ impl VectorMixture {
         if columns == self.inner.classes() {
             return Ok(());
         }
-        Err(pyo3::exceptions::PyValueError::new_err(format!(
+        Err(PyValueError::new_err(format!(
             "scores of {columns} classes, but the link has {}",
             self.inner.classes()
         )))
@@ -400,4 +403,67 @@ pub fn fit_multiclass_calibrator(
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let fit = doorway::run(py, || options.fit(z, labels, classes, weights));
     Ok(MulticlassCalibration { inner: fit.map_err(to_python)? })
+}
+
+/// The text of a model file of several classes. `options` is a JSON object.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn class_model_to_json(
+    coefficients: PyReadonlyArray2<'_, f64>,
+    intercepts: Vec<f64>,
+    link: &VectorMixture,
+    feature_names: Option<Vec<String>>,
+    classes: Vec<String>,
+    options: &str,
+    rows: u64,
+    iterations: u64,
+) -> PyResult<String> {
+    let features = coefficients.as_array().ncols();
+    let names = feature_names.unwrap_or_else(|| (0..features).map(|j| format!("x{j}")).collect());
+    let file = ClassModelFile {
+        weights: coefficients.as_slice()?.chunks(features.max(1)).map(<[f64]>::to_vec).collect(),
+        intercepts,
+        link: (&link.inner).into(),
+        preprocessing: Preprocessing {
+            encoder: Encoder::numeric(names.clone()),
+            scaling: Scaling::None,
+        },
+        feature_names: names,
+        classes,
+        fitted: Fitted {
+            method: "proper".into(),
+            options: serde_json::from_str(options)
+                .map_err(|error| PyValueError::new_err(format!("options: {error}")))?,
+            data: DataDescription {
+                source: "python".into(),
+                format: "array".into(),
+                rows,
+                features: features as u64,
+                ..DataDescription::default()
+            },
+            termination: "converged".into(),
+            iterations,
+            program: program(),
+        },
+    };
+    file.to_json().map_err(file_to_python)
+}
+
+/// Reads a model file of several classes.
+#[pyfunction]
+pub fn read_class_model(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Bound<'_, PyDict>> {
+    let file = ClassModelFile::read(&path).map_err(file_to_python)?;
+    let content = PyDict::new(py);
+    let (rows, columns) = (file.weights.len(), file.feature_names.len());
+    content.set_item("coefficients", matrix(py, file.weights.concat(), rows, columns)?)?;
+    content.set_item("intercepts", PyArray1::from_vec(py, file.intercepts.clone()))?;
+    let inner = file.link.build().map_err(to_python)?;
+    content.set_item("link", Bound::new(py, VectorMixture { inner })?)?;
+    content.set_item("feature_names", &file.feature_names)?;
+    content.set_item("classes", &file.classes)?;
+    let options = serde_json::to_string(&file.fitted.options)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    content.set_item("options", options)?;
+    content.set_item("iterations", file.fitted.iterations)?;
+    Ok(content)
 }
