@@ -487,11 +487,11 @@ class ProperCalibrator(RegressorMixin, BaseEstimator):
         self.link_ = fit.link
         self.tau_ = numbers["tau"]
         self.guarantee_ = float(np.log(self.tau_))
-        self.cv_results_ = {
-            "tau": ratios["tau"],
+        self.cv_results_ = _Table(
+            tau=ratios["tau"],
             **{f"tau_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
             **{name: numbers[name] for name in ("log_loss_softmax", "log_loss")},
-        }
+        )
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
