@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage
+.PHONY: reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,13 @@ quality: build-python ## the default estimator against calibrated logistic regre
 
 quality-time: build-python ## CPU time of the default estimator beside scikit-learn's, one thread each
 	$(PY) bench/quality/timing.py
+
+quality-multiclass: build-python ## several classes against the peers, 12 splits (hours; PROFILE=quick: 20 minutes)
+	$(PIP) install -r bench/quality/requirements.txt
+	$(PY) bench/multiclass/run.py --profile $(or $(PROFILE),full) --out target/multiclass
+
+time-multiclass: build-python ## seconds of several classes beside LogisticRegressionCV's, one thread each
+	$(PY) bench/multiclass/timing.py --growth $(if $(IMAGES),--images)
 
 reproduce: build-python ## the paper's experiments, into docs/reproduction.md (FULL=1: all seeds)
 	$(PY) experiments/reproduce.py $(if $(FULL),--full) $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))

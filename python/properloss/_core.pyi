@@ -391,6 +391,103 @@ def fit_proper(
 ) -> Proper: ...
 
 @final
+class VectorMixture:
+    def __new__(
+        cls,
+        softmax: list[tuple[float, float]],
+        floor: list[float],
+        ramps: list[tuple[float, int, list[float], list[float]]] = ...,
+    ) -> VectorMixture: ...
+    @property
+    def parts(
+        self,
+    ) -> tuple[
+        list[tuple[float, float]],
+        list[float],
+        list[tuple[float, int, list[float], list[float]]],
+    ]: ...
+    @property
+    def tau(self) -> float: ...
+    @property
+    def keeps_order(self) -> bool: ...
+    @property
+    def has_canonical_loss(self) -> bool: ...
+    def probabilities(self, z: _Floats) -> _Floats: ...
+    def potential(self, z: _Floats) -> _Floats: ...
+    def jacobian(self, z: _Floats) -> _Floats: ...
+    def canonical_loss(self, z: _Floats, labels: NDArray[np.uint32]) -> _Floats: ...
+
+@final
+class Multiclass:
+    @property
+    def coefficients(self) -> _Floats: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    @property
+    def link(self) -> VectorMixture: ...
+    @property
+    def numbers(self) -> dict[str, float]: ...
+    @property
+    def passes(self) -> float: ...
+    @property
+    def path(self) -> dict[str, _Floats]: ...
+    @property
+    def ratios(self) -> dict[str, _Floats]: ...
+    @property
+    def held_out_scores(self) -> _Floats: ...
+
+def fit_multiclass(
+    rows: _Rows,
+    labels: NDArray[np.uint32],
+    classes: int,
+    weights: _Floats | None,
+    *,
+    class_weight: list[float],
+    refit: bool,
+    preserve_order: bool,
+    folds: NDArray[np.uint32] | None,
+    count: int,
+    seed: int,
+) -> Multiclass: ...
+def multiclass_scores(
+    rows: _Rows, coefficients: _Floats, intercepts: _Floats
+) -> _Floats: ...
+
+def class_model_to_json(
+    coefficients: _Floats,
+    intercepts: list[float],
+    link: VectorMixture,
+    feature_names: list[str] | None,
+    classes: list[str],
+    options: str,
+    rows: int,
+    iterations: int,
+) -> str: ...
+def read_class_model(path: str | os.PathLike[str]) -> dict[str, Any]: ...
+
+@final
+class MulticlassCalibration:
+    @property
+    def link(self) -> VectorMixture: ...
+    @property
+    def numbers(self) -> dict[str, float]: ...
+    @property
+    def ratios(self) -> dict[str, _Floats]: ...
+    def predict(self, scores: _Floats) -> _Floats: ...
+
+def fit_multiclass_calibrator(
+    scores: _Floats,
+    labels: NDArray[np.uint32],
+    weights: _Floats | None,
+    *,
+    probabilities: bool,
+    preserve_order: bool,
+    folds: NDArray[np.uint32] | None,
+    count: int,
+    seed: int,
+) -> MulticlassCalibration: ...
+
+@final
 class CalibrationMap:
     @property
     def numbers(self) -> dict[str, float]: ...

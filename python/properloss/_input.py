@@ -28,11 +28,11 @@ _X_CHECKS: dict[str, Any] = {
 
 
 def training_input(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Rows, NDArray[Any], NDArray[np.uint8], NDArray[np.float64] | None]:
-    """Check ``X``, ``y``, ``sample_weight``; return rows, classes, 0/1 labels and weights."""
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, several: bool = False
+) -> tuple[Rows, NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+    """Check ``X``, ``y``, ``sample_weight``; return rows, classes, labels 0, 1, ... and weights."""
     X, y = validate_data(estimator, _arrow_table(X), y, **_X_CHECKS)
-    classes, labels = encode_labels(y)
+    classes, labels = encode_labels(y, several=several)
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(
@@ -50,6 +50,12 @@ def training_input(
                     "This solver needs samples of at least 2 classes with a positive weight, but"
                     f" the data contains only one class: {classes[labels[0]]!r}"
                 )
+            missing = np.flatnonzero(np.bincount(labels, minlength=len(classes)) == 0)
+            if missing.size:
+                raise ValueError(
+                    f"Every row of class {classes[missing[0]]!r} has weight 0; leave the class out"
+                    " of y, or give one of its rows a positive weight"
+                )
     return as_rows(X), classes, labels, weights
 
 
@@ -59,11 +65,12 @@ def prediction_input(estimator: Any, X: Any) -> Rows:
     return as_rows(X)
 
 
-def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """The two classes in order, and 0 or 1 for each row."""
+def encode_labels(y: NDArray[Any], *, several: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The classes in order, and the number of its class for each row: ``uint8`` for two classes,
+    ``uint32`` if there are ``several``."""
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
-    if kind != "binary":
+    if kind != "binary" and not (several and kind == "multiclass"):
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )
@@ -73,7 +80,7 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
             "This solver needs samples of at least 2 classes in the data, but the data contains"
             f" only one class: {classes[0]!r}"
         )
-    return classes, labels.astype(np.uint8)
+    return classes, labels.astype(np.uint8 if len(classes) == 2 else np.uint32)
 
 
 def as_rows(X: Any) -> Rows:

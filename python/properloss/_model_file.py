@@ -63,6 +63,8 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
     >>> bool((again.predict_proba([[1.5]]) == clf.predict_proba([[1.5]])).all())
     True
     """
+    if _of_several(path):
+        return _restore_several(ProperLossClassifier, path)
     content = _core.read_model(path)
     # A method without a class of its own still predicts.
     cls, _ = _METHODS.get(content["method"], (CanonicalLossClassifier, {}))
@@ -71,6 +73,8 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
 
 def load_as(cls: type[_Classifier], path: str | os.PathLike[str]) -> _Classifier:
     """Read a model file as a classifier of class ``cls``."""
+    if _of_several(path):
+        return _restore_several(cls, path)
     return _restore(cls, _core.read_model(path))
 
 
@@ -82,13 +86,15 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
 def text_of(estimator: ProperClassifier) -> str:
     """The text of the model file of a fitted classifier."""
     names = getattr(estimator, "feature_names_in_", None)
-    history = estimator.history_
-    columns = [history[name] for name in ("iteration", "loss", "gap") if name in history]
     options = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
     options = {name: value for name, value in options.items() if value is not None}
     # How to make the labels of these texts again, and whether the names are the user's.
     options["class_dtype"] = estimator.classes_.dtype.str
     options["named_features"] = names is not None
+    if len(estimator.classes_) > 2:
+        return _text_of_several(estimator, names, options)
+    history = estimator.history_
+    columns = [history[name] for name in ("iteration", "loss", "gap") if name in history]
     return estimator._model.to_json(
         feature_names=None if names is None else [str(name) for name in names],
         classes=(str(estimator.classes_[0]), str(estimator.classes_[1])),
@@ -97,6 +103,53 @@ def text_of(estimator: ProperClassifier) -> str:
         termination=estimator.termination_,
         course=[(int(t), float(loss), float(gap)) for t, loss, gap in zip(*columns, strict=True)],
     )
+
+
+def _of_several(path: str | os.PathLike[str]) -> bool:
+    """Whether a model file has version 2, three classes or more; what is wrong with it is said later."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            header = json.load(file)
+    except (OSError, ValueError):
+        return False
+    return isinstance(header, dict) and (header.get("format"), header.get("version")) == (
+        "properloss-model",
+        2,
+    )
+
+
+def _text_of_several(estimator: Any, names: Any, options: dict[str, Any]) -> str:
+    return _core.class_model_to_json(
+        np.ascontiguousarray(estimator.coef_, dtype=np.float64),
+        [float(b) for b in estimator.intercept_],
+        estimator.link_,
+        None if names is None else [str(name) for name in names],
+        [str(name) for name in estimator.classes_],
+        json.dumps(options, allow_nan=False),
+        0,
+        int(estimator.n_iter_),
+    )
+
+
+def _restore_several(cls: type[_Classifier], path: str | os.PathLike[str]) -> _Classifier:
+    if not issubclass(cls, ProperLossClassifier):
+        raise ValueError(f"{os.fspath(path)} holds several classes; {cls.__name__} takes two")
+    content = _core.read_class_model(path)
+    options = json.loads(content["options"])
+    known = set(cls._get_param_names())
+    kept = {name: _parameter(value) for name, value in options.items() if name in known}
+    estimator = cls(**kept)
+    estimator.coef_ = content["coefficients"]
+    estimator.intercept_ = content["intercepts"]
+    estimator.link_ = content["link"]
+    estimator.tau_ = content["link"].tau
+    estimator.guarantee_ = float(np.log(estimator.tau_))
+    estimator.classes_ = _labels(content["classes"], options.get("class_dtype"))
+    estimator.n_features_in_ = estimator.coef_.shape[1]
+    if options.get("named_features", True):
+        estimator.feature_names_in_ = np.array(content["feature_names"], dtype=object)
+    estimator.n_iter_ = content["iterations"]
+    return estimator
 
 
 def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:

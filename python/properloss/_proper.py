@@ -31,10 +31,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from properloss import _core
+from properloss import _core, _multiclass
 from properloss._base import ProperClassifier, _checked
 from properloss._export import ExportMixin, class_names
-from properloss._input import encode_labels, explain_not_finite, training_input
+from properloss._input import (
+    encode_labels,
+    explain_not_finite,
+    prediction_input,
+    training_input,
+)
 from properloss._pooled import RELINK_PRICE, CrossFit, Folded, Part, floor_and_ceiling, relink
 
 _CV: list[Any] = ["cv_object"]
@@ -81,6 +86,12 @@ class ProperLossClassifier(ProperClassifier):
     At every score the log-loss is at most that of the sigmoid plus ``guarantee_``, which is below
     ``log(10)``; no probability is 0 or 1; probabilities rank as the scores do.
 
+    With three classes or more it is softmax regression whose strength and link are weighed alike:
+    the link is a mixture of softmaxes, a floor and class ramps that keeps at least ``1/tau_`` of the
+    softmax, so the log-loss is at most the softmax's plus ``log(tau_)`` at every point and no
+    probability is 0. The classes need not come out in the order of their scores then (see
+    ``preserve_order``). A class with a single row is kept and never held out.
+
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test), default=5
@@ -96,20 +107,28 @@ class ProperLossClassifier(ProperClassifier):
         Factors on the weights of the classes. They change the probabilities.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds. None draws new folds in every fit.
+    preserve_order : bool, default=False
+        With three classes or more: only links that keep the order of the classes, so that the
+        largest score is always the most probable class. Two classes always keep it.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        ``decision_function(X) = X @ coef_.T + intercept_``.
-    link_ : RelativeLink
-        The learned link; it takes ``linear_score(X)``.
+        ``decision_function(X) = X @ coef_.T + intercept_``; one row a class if there are more than
+        two.
+    link_ : RelativeLink or VectorMixture
+        The learned link; it takes ``linear_score(X)`` (two classes) or ``decision_function(X)``.
     loss_ : CanonicalLoss or None
         The proper loss that goes with it; None where the link stays away from 0 or 1 (it does as
-        soon as a smooth link has weight).
+        soon as a smooth link has weight). Two classes.
     threshold_ : float
-        The score at which the probability is 1/2.
+        The score at which the probability is 1/2 (two classes).
+    tau_ : float
+        The link keeps ``1/tau_`` of the softmax (three classes or more).
+    ramp_share_ : float
+        Share of the class ramps in the link (three classes or more).
     C_ : float
         Geometric mean of the strengths under their weights, as in ``LogisticRegression``.
     slope_ratio_ : float
@@ -152,6 +171,7 @@ class ProperLossClassifier(ProperClassifier):
         "smoothness": ["array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
+        "preserve_order": ["boolean"],
     }
 
     def __init__(
@@ -162,12 +182,14 @@ class ProperLossClassifier(ProperClassifier):
         smoothness: Sequence[float] = _SMOOTHNESS,
         class_weight: Any = None,
         random_state: Any = 0,
+        preserve_order: bool = False,
     ) -> None:
         self.cv = cv
         self.refit = refit
         self.smoothness = smoothness
         self.class_weight = class_weight
         self.random_state = random_state
+        self.preserve_order = preserve_order
 
     @_checked
     def fit(
@@ -184,7 +206,7 @@ class ProperLossClassifier(ProperClassifier):
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels: any two values.
+            Labels: two values or more, of any type.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights: 2 counts as the row twice, 0 as removed.
         groups : array-like of shape (n_samples,), default=None
@@ -195,7 +217,7 @@ class ProperLossClassifier(ProperClassifier):
         self : object
             The fitted classifier.
         """
-        rows, classes, labels, weights = training_input(self, X, y, sample_weight)
+        rows, classes, labels, weights = training_input(self, X, y, sample_weight, several=True)
         end_of_fit = self._start_callbacks(cast("_core.Task", {}), X, y, sample_weight, classes)
         _, all_labels = np.unique(np.asarray(y), return_inverse=True)
         folds = _folds(self.cv, np.ravel(all_labels), groups, self.random_state)
@@ -203,19 +225,31 @@ class ProperLossClassifier(ProperClassifier):
         kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
         if folds["folds"] is not None and weights is not None:
             folds["folds"] = np.ascontiguousarray(folds["folds"][kept])
+        class_weight = _class_weight(self.class_weight, classes, labels, weights)
+        self.classes_ = classes
+        if len(classes) > 2:
+            held_out: NDArray[Any] = np.full((np.size(all_labels), len(classes)), np.nan)
+            try:
+                held_out[kept] = _multiclass.fit(self, rows, labels, weights, class_weight, folds)
+            except _core.NotFiniteError as error:
+                raise explain_not_finite(self, rows, error) from None
+            results: dict[str, Any] = getattr(self, "cv_results_")
+            results["held_out_scores"] = held_out
+            end_of_fit()
+            return self
+        _multiclass.forget_several(self)
         try:
             fit = _core.fit_proper(
                 rows,
                 labels,
                 weights,
-                class_weight=_class_weight(self.class_weight, classes, labels, weights),
+                class_weight=class_weight,
                 refit=self.refit,
                 smoothness=[float(value) for value in self.smoothness],
                 **folds,
             )
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
-        self.classes_ = classes
         self._model = fit.model
         numbers, path = fit.numbers, fit.path
         self.C_ = numbers["C"]
@@ -250,7 +284,7 @@ class ProperLossClassifier(ProperClassifier):
             self.intercept_ = np.array([self._model.intercept - self.threshold_])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the two classes, strictly between 0 and 1.
+        """Probabilities of the classes, strictly between 0 and 1.
 
         Parameters
         ----------
@@ -259,11 +293,65 @@ class ProperLossClassifier(ProperClassifier):
 
         Returns
         -------
-        p : ndarray of shape (n_samples, 2)
+        p : ndarray of shape (n_samples, n_classes)
             One column for each of ``classes_``.
         """
-        p = super().predict_proba(X)
+        if self._several():
+            mixture: _core.VectorMixture = getattr(self, "link_")
+            p = mixture.probabilities(self.decision_function(X))
+        else:
+            p = super().predict_proba(X)
         return np.clip(p, _SMALLEST, _LARGEST, out=p)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The scores: one a row for two classes, one a class for more.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive where the probability of ``classes_[1]`` is above 1/2. More:
+            what ``link_.probabilities`` takes; with ``preserve_order`` the largest belongs to the
+            most probable class.
+        """
+        if not self._several():
+            return super().decision_function(X)
+        rows = prediction_input(self, X)
+        try:
+            return _multiclass.scores(self, rows)
+        except _core.NotFiniteError as error:
+            raise explain_not_finite(self, rows, error) from None
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        if not self._several():
+            return super().predict(X)
+        labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def _several(self) -> bool:
+        check_is_fitted(self)
+        return len(self.classes_) > 2
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
 
 
 class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
@@ -272,6 +360,10 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     The sigmoid is Platt's, or the scores as they are, as held-out log-loss has it; ``v`` is a smooth
     increasing function, averaged over the identity and four strengths of smoothness. Unlike isotonic
     regression this makes no ties and no 0 or 1, so it never changes the AUC.
+
+    With three columns or more, one a class, it is ``p(t z)``: a temperature averaged with the scores
+    as they are, then a mixture of softmaxes, a floor and class ramps that keeps at least ``1/tau_``
+    of the softmax.
 
     Parameters
     ----------
@@ -338,10 +430,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples,) or (n_samples, 1)
-            Scores or probabilities, held out from the fit that made them.
+        X : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
+            Scores or probabilities, held out from the fit that made them; for three classes or more
+            one column a class, in the order of the labels.
         y : array-like of shape (n_samples,)
-            Labels: two values; the larger is the one whose probability is given.
+            Labels; of two, the larger is the one whose probability is given.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
 
@@ -353,10 +446,13 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         z = self._scores(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(z, y)
-        self.classes_, labels = encode_labels(np.asarray(y))
+        self.classes_, labels = encode_labels(np.asarray(y), several=z.ndim == 2)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, z, dtype=np.float64)
+        if z.ndim == 2:
+            return self._fit_several(z, labels, weights)
+        self.__dict__.pop("_several", None)
         fit = _core.fit_calibrator(
             z,
             labels,
@@ -369,7 +465,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         self.slope_ = numbers["slope"]
         self.intercept_ = numbers["intercept"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
-        self.link_ = fit.link
+        self.link_: _core.InverseLink | _core.VectorMixture = fit.link
         self.slope_ratio_ = numbers["slope_ratio"]
         self.guarantee_ = float(np.log(self.slope_ratio_))
         self.cv_results_ = _Table(
@@ -378,44 +474,80 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         )
         return self
 
+    def _fit_several(self, z: Any, labels: Any, weights: Any) -> Self:
+        if len(self.classes_) != z.shape[1]:
+            raise ValueError(
+                f"X has {z.shape[1]} columns, one a class, but y has {len(self.classes_)} classes"
+            )
+        whole = bool(((z >= 0.0) & (z <= 1.0)).all() and np.allclose(z.sum(axis=1), 1.0, atol=1e-3))
+        fit = _core.fit_multiclass_calibrator(
+            z,
+            labels.astype(np.uint32),
+            weights,
+            probabilities=whole if self.kind == "auto" else self.kind == "probabilities",
+            preserve_order=False,
+            **_folds(self.cv, labels, None, self.random_state),
+        )
+        numbers, ratios = fit.numbers, fit.ratios
+        self._several = True
+        self.temperature_ = numbers["temperature"]
+        self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
+        self.link_ = fit.link
+        self.tau_ = numbers["tau"]
+        self.guarantee_ = float(np.log(self.tau_))
+        self.cv_results_ = _Table(
+            tau=ratios["tau"],
+            **{f"tau_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+            **{name: numbers[name] for name in ("log_loss_softmax", "log_loss")},
+        )
+        return self
+
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The probability of ``classes_[1]`` for each score.
+        """The probability of ``classes_[1]`` for each score; of every class if there are several.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples,) or (n_samples, 1)
+        X : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
             Scores or probabilities, as in ``fit``.
 
         Returns
         -------
-        p : ndarray of shape (n_samples,)
-            Strictly between 0 and 1, in the order of the scores.
+        p : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Strictly between 0 and 1; for two classes in the order of the scores.
         """
         check_is_fitted(self)
         z = self._scores(X, reset=False)
+        if getattr(self, "_several", False):
+            if self._margin is not None:
+                z = np.log(np.clip(z, 0.0, 1.0) + self._margin)
+            mixture = cast("_core.VectorMixture", self.link_)
+            p = mixture.probabilities(np.ascontiguousarray(self.temperature_ * z))
+            return np.clip(p, _SMALLEST, _LARGEST)
         if self._margin is not None:
             p = np.clip(z, 0.0, 1.0)
             z = np.log((p + self._margin) / ((1.0 - p) + self._margin))
-        p = self.link_.inverse_link(self.slope_ * z + self.intercept_)
+        p = cast("_core.InverseLink", self.link_).inverse_link(self.slope_ * z + self.intercept_)
         return np.clip(p, _SMALLEST, _LARGEST)
 
     #: As scikit-learn's ``IsotonicRegression`` has it.
     transform = predict
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities of the two classes.
+        """Probabilities of the classes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples,) or (n_samples, 1)
+        X : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
             Scores or probabilities, as in ``fit``.
 
         Returns
         -------
-        p : ndarray of shape (n_samples, 2)
+        p : ndarray of shape (n_samples, n_classes)
             One column for each of ``classes_``.
         """
         p = self.predict(X)
+        if p.ndim == 2:
+            return p
         return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
 
     def _exportable(self) -> _core.Export:
@@ -432,6 +564,8 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         if values.ndim == 1:
             values = np.asarray(values).reshape(-1, 1)
         values = validate_data(self, values, reset=reset, dtype=np.float64)
+        if values.shape[1] > 2:
+            return np.ascontiguousarray(values)
         if values.shape[1] != 1:
             raise ValueError(
                 f"X must hold one score a row, got {values.shape[1]} features: pass"
@@ -478,8 +612,8 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
     calibrated_classifiers_ : list of (estimator, ProperCalibrator)
         What was fitted; under ``ensemble="pooled"`` all share one calibrator.
     n_rounds_ : ndarray of int
@@ -566,7 +700,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         X, y = indexable(X, column_or_1d(y, warn=True))
         if np.size(y) == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        self.classes_, labels = encode_labels(np.asarray(y))
+        self.classes_, labels = encode_labels(np.asarray(y), several=True)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -607,7 +741,8 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         from sklearn.utils import _safe_indexing
 
         fits = CrossFit(base, Part(X, y, weights), self.early_stopping)
-        z = np.empty(len(labels))
+        several = len(self.classes_) > 2
+        z = np.empty((len(labels), len(self.classes_)) if several else len(labels))
         fold = np.full(len(labels), -1)
         models = []
         for number, (train, test) in enumerate(splits):
@@ -675,6 +810,8 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_is_fitted(self)
         pairs = self.calibrated_classifiers_
         p = np.mean([c.predict(_score(m, X, self.classes_)) for m, c in pairs], axis=0)
+        if p.ndim == 2:
+            return np.asarray(p)
         return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -690,8 +827,11 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         y : ndarray of shape (n_samples,)
             Values of ``classes_``.
         """
-        positive = self.predict_proba(X)[:, 1] > 0.5
-        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        p = self.predict_proba(X)
+        if p.shape[1] > 2:
+            several: NDArray[Any] = self.classes_[p.argmax(axis=1)]
+            return several
+        labels: NDArray[Any] = self.classes_[(p[:, 1] > 0.5).astype(np.intp)]
         return labels
 
     def to_onnx(
@@ -721,25 +861,28 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         from sklearn.utils import get_tags
 
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = True
         tags.input_tags.sparse = get_tags(self._base()).input_tags.sparse
         return tags
 
 
 def _class_weight(
-    class_weight: Any, classes: NDArray[Any], labels: NDArray[np.uint8], weights: Any
+    class_weight: Any, classes: NDArray[Any], labels: NDArray[Any], weights: Any
 ) -> list[float]:
-    """Factors of the two classes; "balanced" makes their total weights equal."""
+    """Factors of the classes; "balanced" makes their total weights equal."""
     if class_weight == "balanced":
-        totals = np.bincount(labels, weights=weights, minlength=2)
-        factors = totals.sum() / (2.0 * totals)
+        totals = np.bincount(labels, weights=weights, minlength=len(classes))
+        factors = totals.sum() / (len(classes) * totals)
     else:
         factors = compute_class_weight(class_weight, classes=classes, y=classes[labels])
     return [float(factor) for factor in factors]
 
 
 def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """One number a row, larger for ``classes[1]``: a margin if there is one, else a probability."""
+    """One number a row, larger for ``classes[1]``: a margin if there is one, else a probability.
+    For several classes a column each; a class that the model has not seen gets the least of them."""
+    if len(classes) > 2:
+        return _class_scores(model, X, classes)
     if hasattr(model, "decision_function"):
         z = np.asarray(model.decision_function(X), dtype=np.float64)
         if z.ndim == 1:
@@ -747,6 +890,19 @@ def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     p = np.asarray(model.predict_proba(X), dtype=np.float64)
     column = int(np.flatnonzero(model.classes_ == classes[1])[0])
     return np.ascontiguousarray(p[:, column])
+
+
+def _class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    if hasattr(model, "decision_function"):
+        z = np.asarray(model.decision_function(X), dtype=np.float64)
+    else:
+        z = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if z.ndim != 2 or z.shape[1] != len(model.classes_):
+        # One against one, or a single column: probabilities have a column a class.
+        z = np.log(np.clip(model.predict_proba(X), _SMALLEST, None))
+    scores = np.repeat(z.min(axis=1, keepdims=True), len(classes), axis=1)
+    scores[:, np.searchsorted(classes, model.classes_)] = z
+    return np.ascontiguousarray(scores)
 
 
 def _kind(model: Any) -> Literal["scores", "probabilities"]:
@@ -760,7 +916,9 @@ def _splits(cv: Any, labels: Any, groups: Any, random_state: Any) -> Any:
 
         if groups is not None:
             return _group_folds(cv).split(np.zeros(len(labels)), labels, groups)
-        smallest = int(np.bincount(labels, minlength=2).min())
+        sizes = np.bincount(labels, minlength=2)
+        # Of several classes a rare one is held out less often; of two both are needed.
+        smallest = int(sizes.min() if len(sizes) == 2 else sizes.max())
         count = min(5 if cv is None else int(cv), smallest)
         if count < 2:
             raise ValueError(

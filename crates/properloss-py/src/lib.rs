@@ -11,6 +11,7 @@ mod loss;
 mod matrix;
 mod metrics;
 mod model;
+mod multiclass;
 mod proper;
 mod report;
 mod train;
@@ -42,6 +43,11 @@ mod _core {
     };
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::multiclass::{
+        Multiclass, MulticlassCalibration, VectorMixture, class_model_to_json, fit_multiclass,
+        fit_multiclass_calibrator, multiclass_scores, read_class_model,
+    };
     #[pymodule_export]
     use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
     #[pymodule_export]

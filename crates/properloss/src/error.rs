@@ -286,4 +286,13 @@ pub enum Error {
         /// The names of the registry.
         known: String,
     },
+    /// No row can be held out: the model without it would not know its class.
+    #[error(
+        "no row can be held out: each of the {classes} classes has a single row, or all its rows in \
+         one fold; cross-validation needs a class with two rows in different folds"
+    )]
+    NothingToHoldOut {
+        /// Number of classes.
+        classes: usize,
+    },
 }

@@ -11,6 +11,7 @@ pub mod error;
 pub mod link;
 pub mod loss;
 pub mod metrics;
+pub mod multiclass;
 pub mod optimize;
 pub mod piecewise;
 pub mod proper;

@@ -353,3 +353,45 @@ fn bad_links_are_refused() {
         Err(Error::TooShort { .. })
     ));
 }
+
+/// The Jacobian of `softmax(A z + b)` for three classes: `(diag p - p p') A`.
+fn scaled_jacobian(a: [[f64; 3]; 3], b: [f64; 3], z: [f64; 3]) -> [[f64; 3]; 3] {
+    let scores: Vec<f64> = (0..3).map(|i| b[i] + dot(&a[i], &z)).collect();
+    let p = softmax(&scores);
+    std::array::from_fn(|i| {
+        std::array::from_fn(|j| {
+            let mean: f64 = (0..3).map(|l| p[l] * a[l][j]).sum();
+            p[i] * (a[i][j] - mean)
+        })
+    })
+}
+
+/// Statement 6 of docs/multiclass.md: vector scaling is not a gradient; and why the statement needs
+/// an invertible matrix: a singular one that is no temperature, and is a gradient.
+#[test]
+fn only_temperatures_among_invertible_matrices() {
+    let asymmetry = |j: [[f64; 3]; 3]| {
+        (0..9).map(|k| (j[k / 3][k % 3] - j[k % 3][k / 3]).abs()).fold(0.0, f64::max)
+    };
+    let z = [0.3, -0.5, 1.1];
+    let vector = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]];
+    assert!(asymmetry(scaled_jacobian(vector, [0.0; 3], z)) > 0.04);
+    let temperature = [[2.5, 1.0, -1.0], [0.5, 3.0, -1.0], [0.5, 1.0, 1.0]];
+    assert!(asymmetry(scaled_jacobian(temperature, [0.1, 0.2, 0.3], z)) < 4.0 * EPS);
+    // A = t e_0 (e_0 - pi)', pi the softmax of b over the other classes.
+    let pi = softmax(&[0.7, -0.4]);
+    let singular = [[2.0, -2.0 * pi[0], -2.0 * pi[1]], [0.0; 3], [0.0; 3]];
+    for z in [z, [-1.0, 2.0, 0.5], [3.0, 0.0, -2.0]] {
+        let j = scaled_jacobian(singular, [0.0, 0.7, -0.4], z);
+        assert!(asymmetry(j) < 4.0 * EPS);
+        assert!(least_eigenvalue(&j.concat(), 3) > -8.0 * EPS);
+    }
+}
+
+/// The example of statement 4: a temperature changes the ranking of two rows by one class.
+#[test]
+fn ranking_by_one_class_is_not_kept() {
+    let first = |t: f64, z: [f64; 3]| softmax(&z.map(|z| t * z))[0];
+    let (a, b) = ([0.0, 0.0, -40.0], [0.0, -0.5, -0.5]);
+    assert!(first(1.0, a) > first(1.0, b) && first(4.0, a) < first(4.0, b));
+}

@@ -30,6 +30,12 @@ pub(super) fn format_of(bytes: &[u8], file: &Path) -> Result<Option<String>> {
     Ok(header(bytes, file)?.format)
 }
 
+/// The `version` of a file of this format.
+pub(super) fn version_of(bytes: &[u8], file: &Path, format: &str) -> Result<Option<u64>> {
+    let header = header(bytes, file)?;
+    Ok(header.version.filter(|_| header.format.as_deref() == Some(format)))
+}
+
 /// Empty for what is no JSON object: a table given in the place of a model is not a damaged model.
 fn header(bytes: &[u8], file: &Path) -> Result<Header> {
     if is_object(bytes) { parse(bytes, file) } else { Ok(Header::default()) }

@@ -13,6 +13,7 @@
 mod history;
 mod json;
 mod link;
+mod several;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,6 +26,7 @@ use serde_json::Value;
 
 pub use history::History;
 pub use link::Link;
+pub use several::{CLASS_VERSION, ClassModelFile, MixtureFile, RampFile, SoftmaxFile};
 
 use crate::atomic::write_atomically;
 use crate::dataset::DataDescription;
@@ -197,6 +199,11 @@ impl ModelFile {
 
     /// From JSON; `name` stands for the file in messages.
     pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
+        if json::version_of(bytes, name, MODEL_FORMAT)? == Some(CLASS_VERSION) {
+            let reason = "a model of several classes; this command takes models of two \
+                          (properloss.load in Python reads both)";
+            return Err(bad_field(name, ("classes".into(), reason.into())));
+        }
         let model: Self = json::from_json(bytes, name, MODEL_FORMAT, VERSION)?;
         model.check().map_err(|field| bad_field(name, field))?;
         Ok(model)

@@ -165,10 +165,10 @@ fn grouped(
 
 /// SplitMix64 (Steele, Lea, Flood 2014): enough for shuffles, and the same everywhere.
 #[derive(Debug, Clone)]
-pub(super) struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -176,7 +176,7 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = (u128::from(self.next()) * (last as u128 + 1)) >> 64;
             items.swap(last, other as usize);

@@ -32,6 +32,7 @@ pub(crate) use estimator::method;
 
 pub use calibrator::{Calibration, Calibrator, ScoreKind};
 pub use folds::Folds;
+pub(crate) use folds::Random;
 pub use path::PathPoint;
 pub use refit::Refit;
 pub use smooth::LinkPoint;

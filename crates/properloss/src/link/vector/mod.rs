@@ -9,7 +9,7 @@
 //! because then `F(z) + F*(e_y) - z_y` is a proper loss of the scores, convex in them. Everything
 //! here is canonical by construction: the softmax at any temperature, a constant (the floor), a
 //! ramp of one class against the rest, and mixtures of these. A link that is listed in
-//! `registry` runs the whole test battery without a new test being written.
+//! [`vector_registry`] runs the whole test battery without a new test being written.
 
 mod floor;
 mod loss;

@@ -1,0 +1,75 @@
+"""The methods of the study: each takes training rows, labels and test rows, and gives probabilities."""
+
+import warnings
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from properloss import ProperLossClassifier
+
+
+def lr_cv():
+    return LogisticRegressionCV(cv=5, scoring="neg_log_loss", l1_ratios=(0,), use_legacy_attributes=False, max_iter=1000)
+
+
+def proper(x, y, x_test):
+    return ProperLossClassifier().fit(x, y).predict_proba(x_test)
+
+
+def proper_order(x, y, x_test):
+    return ProperLossClassifier(preserve_order=True).fit(x, y).predict_proba(x_test)
+
+
+def regression(x, y, x_test):
+    return make_pipeline(StandardScaler(), lr_cv()).fit(x, y).predict_proba(x_test)
+
+
+def regression_raw(x, y, x_test):
+    return lr_cv().fit(x, y).predict_proba(x_test)
+
+
+def _best(x, y):
+    """Logistic regression at the strength that cross-validation picks, to be calibrated."""
+    model = make_pipeline(StandardScaler(), lr_cv()).fit(x, y)
+    return make_pipeline(StandardScaler(), LogisticRegression(C=float(np.ravel(model[-1].C_)[0]), max_iter=1000))
+
+
+def calibrated(method):
+    def fit(x, y, x_test):
+        model = CalibratedClassifierCV(_best(x, y), method=method, cv=5, ensemble=False)
+        return model.fit(x, y).predict_proba(x_test)
+
+    return fit
+
+
+def dirichlet(x, y, x_test):
+    """Dirichlet calibration (Kull et al. 2019) with an L2 penalty: multinomial regression on the
+    logarithms of held-out probabilities, its strength by cross-validation. Our own small version."""
+    from sklearn.model_selection import cross_val_predict
+
+    base = _best(x, y)
+    p = cross_val_predict(base, x, y, cv=5, method="predict_proba")
+    log = lambda p: np.log(np.clip(p, 1e-6, None))
+    second = lr_cv().fit(log(p), y)
+    return second.predict_proba(log(base.fit(x, y).predict_proba(x_test)))
+
+
+METHODS = {
+    "proper": proper,
+    "proper-order": proper_order,
+    "lr-cv": regression,
+    "lr-cv-raw": regression_raw,
+    "isotonic": calibrated("isotonic"),
+    "sigmoid": calibrated("sigmoid"),
+    "temperature": calibrated("temperature"),
+    "dirichlet": dirichlet,
+}
+
+
+def quietly(method, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method(*arguments)

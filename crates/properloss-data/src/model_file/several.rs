@@ -1,0 +1,179 @@
+//! Model files of three classes or more: version 2 of the format.
+//!
+//! ```text
+//! z_k = intercepts_k + Σ_j weights_kj x_j
+//! p   = Σ mass softmax(t z) + floor + Σ mass [ r(s_k) e_k + (1 - r(s_k)) s_-k / (1 - s_k) ],   s = softmax(z)
+//! ```
+
+use std::path::Path;
+
+use properloss::link::vector::{ClassRamp, Mixture, Ramp};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Fitted, MODEL_FORMAT, Preprocessing, bad_field, check_options, finite, json, read_bytes,
+};
+use crate::atomic::write_atomically;
+use crate::error::Result;
+
+/// The version of model files of several classes.
+pub const CLASS_VERSION: u64 = 2;
+
+/// A fitted classifier of three classes or more as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassModelFile {
+    /// The coefficients of the encoded features, one row a class.
+    pub weights: Vec<Vec<f64>>,
+    /// Added to the scores of every class.
+    pub intercepts: Vec<f64>,
+    /// From scores to probabilities.
+    pub link: MixtureFile,
+    /// From a row of a table to the features that the weights are for.
+    pub preprocessing: Preprocessing,
+    /// The names of the features.
+    pub feature_names: Vec<String>,
+    /// The names of the classes.
+    pub classes: Vec<String>,
+    /// How it was fitted.
+    pub fitted: Fitted,
+}
+
+/// A mixture of softmaxes, a floor and class ramps; the masses sum to 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixtureFile {
+    /// The softmaxes.
+    pub softmax: Vec<SoftmaxFile>,
+    /// The floor of every class.
+    pub floor: Vec<f64>,
+    /// The class ramps.
+    #[serde(default)]
+    pub ramps: Vec<RampFile>,
+}
+
+/// `mass softmax(t z)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SoftmaxFile {
+    /// Its mass.
+    pub mass: f64,
+    /// The factor of the scores.
+    pub t: f64,
+}
+
+/// A ramp along one class: knots `(p, r)` from (0, 0) to (1, 1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RampFile {
+    /// Its mass.
+    pub mass: f64,
+    /// The class, from 0.
+    pub class: usize,
+    /// Abscissae.
+    pub p: Vec<f64>,
+    /// Values.
+    pub r: Vec<f64>,
+}
+
+impl From<&Mixture> for MixtureFile {
+    fn from(link: &Mixture) -> Self {
+        let softmax = link.softmax().iter().map(|(mass, s)| SoftmaxFile { mass: *mass, t: s.t() });
+        let ramps = link.ramps().iter().map(|(mass, part)| RampFile {
+            mass: *mass,
+            class: part.class(),
+            p: part.ramp().p().to_vec(),
+            r: part.ramp().r().to_vec(),
+        });
+        Self { softmax: softmax.collect(), floor: link.floor().to_vec(), ramps: ramps.collect() }
+    }
+}
+
+impl MixtureFile {
+    /// The link itself.
+    pub fn build(&self) -> properloss::Result<Mixture> {
+        let classes = self.floor.len();
+        let softmax: Vec<(f64, f64)> = self.softmax.iter().map(|s| (s.mass, s.t)).collect();
+        let ramps = self.ramps.iter().map(|ramp| {
+            let curve = Ramp::new(ramp.p.clone(), ramp.r.clone())?;
+            Ok((ramp.mass, ClassRamp::new(classes, ramp.class, curve)?))
+        });
+        let ramps = ramps.collect::<properloss::Result<Vec<_>>>()?;
+        Mixture::new(classes, &softmax, self.floor.clone(), ramps)
+    }
+}
+
+impl ClassModelFile {
+    /// Reads and checks a model file of several classes.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_json(&read_bytes(path)?, path)
+    }
+
+    /// From JSON; `name` stands for the file in messages.
+    pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
+        let model: Self = json::from_json(bytes, name, MODEL_FORMAT, CLASS_VERSION)?;
+        model.check().map_err(|field| bad_field(name, field))?;
+        Ok(model)
+    }
+
+    /// To JSON; a value that is not finite, or lengths that disagree, are an error.
+    pub fn to_json(&self) -> Result<String> {
+        self.json_for(Path::new("model"))
+    }
+
+    /// Writes the file whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let json = self.json_for(path)?;
+        write_atomically(path, |out| out.write_all(json.as_bytes()))
+    }
+
+    fn json_for(&self, file: &Path) -> Result<String> {
+        self.check().map_err(|field| bad_field(file, field))?;
+        json::to_json(self, file, MODEL_FORMAT, CLASS_VERSION)
+    }
+
+    /// What is wrong, as the field and the reason.
+    fn check(&self) -> std::result::Result<(), (String, String)> {
+        let classes = self.classes.len();
+        if classes < 3 {
+            return Err(("classes".into(), format!("{classes}, but version 2 is for 3 or more")));
+        }
+        for (k, name) in self.classes.iter().enumerate() {
+            if let Some(first) = self.classes[..k].iter().position(|other| other == name) {
+                return Err((
+                    format!("classes[{k}]"),
+                    format!("{name:?} again, as classes[{first}]"),
+                ));
+            }
+        }
+        let features = self.feature_names.len();
+        for (field, length) in [
+            ("weights", self.weights.len()),
+            ("intercepts", self.intercepts.len()),
+            ("link.floor", self.link.floor.len()),
+        ] {
+            if length != classes {
+                return Err((
+                    field.into(),
+                    format!("{length} values, but there are {classes} classes"),
+                ));
+            }
+        }
+        if features == 0 {
+            return Err(("feature_names".into(), "there are none".into()));
+        }
+        finite("intercepts", &self.intercepts)?;
+        for (k, row) in self.weights.iter().enumerate() {
+            let field = format!("weights[{k}]");
+            finite(&field, row)?;
+            if row.len() != features {
+                let reason = format!("{} values, but there are {features} features", row.len());
+                return Err((field, reason));
+            }
+        }
+        self.preprocessing.encoder.check()?;
+        let names = self.preprocessing.encoder.feature_names();
+        if names != self.feature_names {
+            let reason = "they are not those that the encoder makes".into();
+            return Err(("feature_names".into(), reason));
+        }
+        self.link.build().map_err(|error| ("link".to_owned(), error.to_string()))?;
+        check_options(&self.fitted)
+    }
+}

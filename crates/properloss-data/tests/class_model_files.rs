@@ -1,0 +1,73 @@
+//! Model files of several classes: written and read again, and refused with the field that is wrong.
+
+use std::path::Path;
+
+use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink};
+use properloss_data::model_file::{ClassModelFile, Fitted, MixtureFile, Preprocessing, Scaling};
+use properloss_data::{Encoder, ModelFile};
+use serde_json::{Value, json};
+
+fn model() -> ClassModelFile {
+    let ramp = ClassRamp::new(3, 1, Ramp::between(0.2, 0.7).unwrap()).unwrap();
+    let link = Mixture::new(3, &[(0.6, 1.0), (0.2, 4.0)], vec![0.05, 0.0, 0.05], vec![(0.1, ramp)]);
+    let names = vec!["x0".to_owned(), "x1".to_owned()];
+    ClassModelFile {
+        weights: vec![vec![0.1, 1.0 / 3.0], vec![-2.0, 0.5], vec![1e-300, 7.0]],
+        intercepts: vec![0.1, 0.2, -0.3],
+        link: MixtureFile::from(&link.unwrap()),
+        preprocessing: Preprocessing {
+            encoder: Encoder::numeric(names.clone()),
+            scaling: Scaling::None,
+        },
+        feature_names: names,
+        classes: ["cod", "eel", "ray"].map(str::to_owned).to_vec(),
+        fitted: Fitted::default(),
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let model = model();
+    let text = model.to_json().unwrap();
+    let again = ClassModelFile::from_json(text.as_bytes(), Path::new("m.json")).unwrap();
+    assert_eq!(model, again);
+    let fields: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(fields["version"], 2);
+    assert_eq!(fields["link"]["ramps"][0]["class"], 1);
+    // The mixture by hand at z = 0: softmax 1/3 each, ramp (1/3 - .2) / .5 on class 1.
+    let mut p = [0.0; 3];
+    again.link.build().unwrap().probabilities(&[0.0; 3], &mut p);
+    let r = (1.0 / 3.0 - 0.2) / 0.5;
+    let expected = 0.8 / 3.0 + 0.1 * r;
+    assert!((p[1] - expected).abs() < 1e-15, "{} {expected}", p[1]);
+}
+
+#[test]
+fn a_wrong_field_is_named() {
+    let wrong = |change: fn(&mut Value)| {
+        let mut fields: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+        change(&mut fields);
+        let text = fields.to_string();
+        ClassModelFile::from_json(text.as_bytes(), Path::new("m.json")).unwrap_err().to_string()
+    };
+    for (message, field) in [
+        (wrong(|f| f["classes"][2] = json!("cod")), "classes[2]"),
+        (wrong(|f| f["classes"] = json!(["a", "b"])), "classes"),
+        (wrong(|f| f["weights"][1] = json!([1.0])), "weights[1]"),
+        (wrong(|f| f["intercepts"] = json!([1.0, 2.0])), "intercepts"),
+        (wrong(|f| f["link"]["floor"][0] = json!(0.5)), "link"),
+        (wrong(|f| f["link"]["ramps"][0]["class"] = json!(3)), "link"),
+        (wrong(|f| f["feature_names"][0] = json!("y")), "feature_names"),
+    ] {
+        assert!(message.contains("m.json") && message.contains(field), "{message}");
+    }
+    let newer = wrong(|f| f["version"] = json!(3));
+    assert!(newer.contains('3'), "{newer}");
+}
+
+#[test]
+fn a_reader_of_two_classes_says_so() {
+    let text = model().to_json().unwrap();
+    let error = ModelFile::from_json(text.as_bytes(), Path::new("m.json")).unwrap_err();
+    assert!(error.to_string().contains("several classes"), "{error}");
+}

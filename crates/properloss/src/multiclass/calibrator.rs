@@ -1,0 +1,232 @@
+//! From the scores or probabilities of any classifier of several classes to probabilities.
+//!
+//! ```text
+//! z = the scores, or log(p + margin)
+//! t = argmax Σ log softmax(t z)_y, cross-fitted;   weight of t: sigmoid(S_t - S_1 - 1)
+//! z <- (1 + weight (t - 1)) z;   then LINK and RAMPS as in the estimator
+//! ```
+
+use super::link::{self, Link, Parts, ShareBound};
+use super::sample::{Assignment, assign};
+use super::{LEAST_RAMPS, RAMP_DOUBT, RAMP_TAUS, Scored, blended_likelihood, sigmoid};
+use crate::error::{Error, Result};
+use crate::link::vector::{Mixture, VectorLink, log_sum_exp, softmax_into};
+use crate::proper::Folds;
+
+/// What a temperature costs in the score: one nat.
+const TEMPERATURE_PRICE: f64 = 1.0;
+
+/// Options of the calibrator for several classes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MulticlassCalibrator {
+    /// Who is held out with whom.
+    pub folds: Folds,
+    /// Whether probabilities go in, and not scores.
+    pub probabilities: bool,
+    /// Keep the order of the classes: no floors of single classes, no ramps.
+    pub preserve_order: bool,
+    /// The ratios `tau >= 1` that are weighed; the first is 1.
+    pub share_bounds: Vec<f64>,
+}
+
+impl Default for MulticlassCalibrator {
+    fn default() -> Self {
+        Self {
+            folds: Folds::default(),
+            probabilities: false,
+            preserve_order: false,
+            share_bounds: vec![1.0, 1.5, 2.5, 5.0, 10.0],
+        }
+    }
+}
+
+/// A fitted calibration `z -> p(t z)`.
+#[derive(Debug, Clone)]
+pub struct MulticlassCalibration {
+    /// The factor of the scores.
+    pub temperature: f64,
+    /// What is added to probabilities before their logarithm; `None` if scores went in.
+    pub margin: Option<f64>,
+    /// The link.
+    pub link: Mixture,
+    /// Every ratio with its cross-fitted log-loss and weight.
+    pub ratios: Vec<ShareBound>,
+    /// Held-out log-loss of the softmax of the scores as they are, and of the result.
+    pub held_out_log_loss: [f64; 2],
+}
+
+impl MulticlassCalibrator {
+    /// Fits to scores (rows × K, row-major) that the labels were not used for.
+    pub fn fit(
+        &self,
+        scores: &[f64],
+        labels: &[u32],
+        classes: usize,
+        weights: Option<&[f64]>,
+    ) -> Result<MulticlassCalibration> {
+        let rows = labels.len();
+        if scores.len() != rows * classes || rows == 0 {
+            return Err(Error::MatrixShape { rows, columns: classes, length: scores.len() });
+        }
+        check_labels(labels, classes)?;
+        let weights = match weights {
+            Some(weights) => weights.to_vec(),
+            None => vec![1.0; rows],
+        };
+        if weights.len() != rows {
+            let (length, other_length) = (weights.len(), rows);
+            return Err(Error::LengthMismatch {
+                what: "weights",
+                length,
+                other: "rows",
+                other_length,
+            });
+        }
+        if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            let (value, expected) = (weights[index], "0 (the row is left out) or positive");
+            return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
+        }
+        let kept = weights.iter().filter(|w| **w > 0.0).count();
+        let margin = self.probabilities.then(|| 0.5 / kept.max(1) as f64 / classes as f64);
+        let mut z = to_scores(scores, classes, margin)?;
+        let folds = assign(&self.folds, labels, classes, &weights)?;
+        let plain = log_likelihood(&z, labels, classes, &folds.scored, |_| 1.0);
+        let temperature = self.temperature(&mut z, labels, classes, &folds, plain);
+        let parts = if self.preserve_order { Parts::UniformFloor } else { Parts::Floors };
+        let scored = Scored { z: &z, labels, classes, folds: &folds };
+        let link = link::fit(scored, parts, &self.share_bounds);
+        let (mut score, mut share, mut ramps): (f64, f64, Option<Link>) = (link.score, 0.0, None);
+        if !self.preserve_order && link::ramps_could_help(scored, &link, RAMP_TAUS[1]) {
+            let with = link::fit(scored, Parts::Ramps, &RAMP_TAUS);
+            share = sigmoid(with.score - link.score - RAMP_DOUBT);
+            if share > LEAST_RAMPS {
+                score = blended_likelihood(&folds.scored, share, &link, &with);
+                ramps = Some(with);
+            }
+        }
+        let total: f64 = folds.scored.iter().sum();
+        Ok(MulticlassCalibration {
+            temperature,
+            margin,
+            link: link::mixture(&link, ramps.as_ref().map(|ramps| (share, ramps)))?,
+            ratios: link.ratios,
+            held_out_log_loss: [-plain / total, -score / total],
+        })
+    }
+
+    /// Scales `z` by the averaged temperature, every row by that of the other folds; returns the
+    /// temperature of all rows.
+    fn temperature(
+        &self,
+        z: &mut [f64],
+        labels: &[u32],
+        classes: usize,
+        folds: &Assignment,
+        plain: f64,
+    ) -> f64 {
+        let keep = |fold: Option<u32>| -> Vec<f64> {
+            let of_row = folds.scored.iter().zip(&folds.of_row);
+            of_row.map(|(&w, &f)| if Some(f) == fold { 0.0 } else { w }).collect()
+        };
+        let all = likeliest(z, labels, classes, &keep(None));
+        let by_fold: Vec<f64> = (0..folds.count as u32)
+            .map(|fold| likeliest(z, labels, classes, &keep(Some(fold))))
+            .collect();
+        let of = |i: usize| by_fold.get(folds.of_row[i] as usize).copied().unwrap_or(all);
+        let crossed = log_likelihood(z, labels, classes, &folds.scored, of);
+        let share = sigmoid(crossed - plain - TEMPERATURE_PRICE);
+        for (i, z) in z.chunks_exact_mut(classes).enumerate() {
+            let t = 1.0 + share * (of(i) - 1.0);
+            z.iter_mut().for_each(|z| *z *= t);
+        }
+        1.0 + share * (all - 1.0)
+    }
+}
+
+fn check_labels(labels: &[u32], classes: usize) -> Result<()> {
+    if let Some(index) = labels.iter().position(|&y| y as usize >= classes) {
+        return Err(Error::ElementOutOfDomain {
+            what: "labels",
+            index,
+            value: f64::from(labels[index]),
+            expected: "a class, from 0 to below the number of classes",
+        });
+    }
+    Ok(())
+}
+
+/// Scores as they are, or `log(p + margin)`.
+fn to_scores(scores: &[f64], classes: usize, margin: Option<f64>) -> Result<Vec<f64>> {
+    if let Some(at) = scores.iter().position(|z| !z.is_finite()) {
+        let (row, column) = (at / classes, at % classes);
+        return Err(Error::NotFiniteCell { row, column, value: scores[at] });
+    }
+    let Some(margin) = margin else { return Ok(scores.to_vec()) };
+    Ok(scores.iter().map(|p| (p.clamp(0.0, 1.0) + margin).ln()).collect())
+}
+
+/// `Σ w log softmax(t_i z_i)_y`.
+fn log_likelihood(
+    z: &[f64],
+    labels: &[u32],
+    classes: usize,
+    weights: &[f64],
+    t: impl Fn(usize) -> f64,
+) -> f64 {
+    let rows = z.chunks_exact(classes).zip(labels).zip(weights).enumerate();
+    rows.filter(|(_, (_, w))| **w > 0.0)
+        .map(|(i, ((z, &y), w))| {
+            let t = t(i);
+            w * (t * z[y as usize] - log_sum_exp(z.iter().map(|z| t * z)))
+        })
+        .sum()
+}
+
+/// The `t` of greatest likelihood, between 1/50 and 50: Newton's method on a concave function,
+/// kept in a bracket.
+fn likeliest(z: &[f64], labels: &[u32], classes: usize, weights: &[f64]) -> f64 {
+    let (mut low, mut high, mut t) = (0.02, 50.0, 1.0);
+    let mut p = vec![0.0; classes];
+    for _ in 0..60 {
+        // The slope Σ w (z_y - E z) and minus the curvature, Σ w Var z.
+        let (mut slope, mut bend) = (0.0, 0.0);
+        for ((z, &y), &w) in z.chunks_exact(classes).zip(labels).zip(weights) {
+            if w == 0.0 {
+                continue;
+            }
+            softmax_into(t, z, &mut p);
+            let mean: f64 = z.iter().zip(&p).map(|(z, p)| z * p).sum();
+            let spread: f64 = z.iter().zip(&p).map(|(z, p)| p * (z - mean) * (z - mean)).sum();
+            slope += w * (z[y as usize] - mean);
+            bend += w * spread;
+        }
+        if slope > 0.0 {
+            low = t;
+        } else {
+            high = t;
+        }
+        let newton = t + slope / bend;
+        let next = if newton > low && newton < high { newton } else { (low * high).sqrt() };
+        if (next / t - 1.0).abs() < 1e-9 {
+            return next;
+        }
+        t = next;
+    }
+    t
+}
+
+impl MulticlassCalibration {
+    /// Probabilities of scores (rows × K, row-major).
+    pub fn probabilities(&self, scores: &[f64]) -> Result<Vec<f64>> {
+        let classes = self.link.classes();
+        if !scores.len().is_multiple_of(classes) {
+            let (rows, length) = (scores.len() / classes, scores.len());
+            return Err(Error::MatrixShape { rows, columns: classes, length });
+        }
+        let mut z = to_scores(scores, classes, self.margin)?;
+        z.iter_mut().for_each(|z| *z *= self.temperature);
+        let mut p = vec![0.0; z.len()];
+        self.link.probabilities_of_rows(&z, &mut p);
+        Ok(p)
+    }
+}

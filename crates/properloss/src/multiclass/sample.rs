@@ -1,0 +1,216 @@
+//! Examples of several classes, and who is held out with whom.
+
+use crate::error::{Error, Result};
+use crate::proper::{Folds, Random};
+use crate::sample::{Matrix, Sample};
+
+/// Rows, labels `0..K`, weights. *Invariant*: everything a [`Sample`] guarantees, `K >= 2`, and
+/// every class has a row of positive weight.
+#[derive(Debug, Clone, Copy)]
+pub struct ClassSample<'a> {
+    matrix: Matrix<'a>,
+    labels: &'a [u32],
+    classes: usize,
+    weights: Option<&'a [f64]>,
+}
+
+impl<'a> ClassSample<'a> {
+    /// Checks everything once, in one pass over the values.
+    pub fn new(
+        matrix: Matrix<'a>,
+        labels: &'a [u32],
+        classes: usize,
+        weights: Option<&'a [f64]>,
+    ) -> Result<Self> {
+        if classes < 2 {
+            return Err(Error::TooShort { what: "classes", length: classes, minimum: 2 });
+        }
+        if let Some(index) = labels.iter().position(|&y| y as usize >= classes) {
+            return Err(Error::ElementOutOfDomain {
+                what: "labels",
+                index,
+                value: f64::from(labels[index]),
+                expected: "a class, from 0 to below the number of classes",
+            });
+        }
+        // The checks of the values are those of class 0 against the rest; an empty class is named
+        // before it can be mistaken for "one class only".
+        if labels.len() == matrix.rows() && weights.is_none_or(|w| w.len() == labels.len()) {
+            let mut seen = vec![false; classes];
+            for (i, &y) in labels.iter().enumerate() {
+                seen[y as usize] |= weights.is_none_or(|w| w[i] != 0.0);
+            }
+            if let Some(class) = seen.iter().position(|seen| !seen) {
+                return Err(Error::ClassWithoutRows { class, classes });
+            }
+        }
+        let rest: Vec<u8> = labels.iter().map(|&y| u8::from(y > 0)).collect();
+        Sample::new(matrix, &rest, weights)?;
+        Ok(Self { matrix, labels, classes, weights })
+    }
+
+    /// The rows.
+    pub fn matrix(&self) -> Matrix<'a> {
+        self.matrix
+    }
+
+    /// The class of every row.
+    pub fn labels(&self) -> &'a [u32] {
+        self.labels
+    }
+
+    /// `K`.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// The weight of row `i`; 1 where no weights were given.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
+}
+
+/// The fold number of a row that is never held out.
+pub const NEVER: u32 = u32::MAX;
+
+/// Every row's fold, and which rows count when held-out likelihood is summed.
+#[derive(Debug, Clone)]
+pub(super) struct Assignment {
+    pub of_row: Vec<u32>,
+    pub count: usize,
+    /// Row weights; 0 for rows that are not scored.
+    pub scored: Vec<f64>,
+}
+
+/// The rule for rare classes: the rows of a class are dealt to the folds in turn, so a class with
+/// fewer rows than folds is held out in fewer folds; the row of a class with a single row is never
+/// held out. With groups or given folds a row whose class is nowhere outside its fold is not scored.
+pub(super) fn assign(
+    folds: &Folds,
+    labels: &[u32],
+    classes: usize,
+    weights: &[f64],
+) -> Result<Assignment> {
+    let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
+    let mut sizes = vec![0usize; classes];
+    kept.iter().for_each(|&i| sizes[labels[i] as usize] += 1);
+    let (of_row, count) = match folds {
+        Folds::Stratified { count, seed } => {
+            let most = sizes.iter().filter(|&&size| size >= 2).sum::<usize>();
+            if most == 0 {
+                return Err(Error::NothingToHoldOut { classes });
+            }
+            let count = check_count(*count)?.min(most).max(2);
+            (stratified(labels, &sizes, &kept, count, *seed), count)
+        }
+        Folds::Grouped { groups, count, seed } => {
+            check_length("groups", groups.len(), labels.len())?;
+            let count = check_count(*count)?;
+            (grouped(labels, &sizes, groups, &kept, count, *seed)?, count)
+        }
+        Folds::Given(of_row) => {
+            check_length("folds", of_row.len(), labels.len())?;
+            let count = kept.iter().map(|&i| of_row[i] as usize + 1).max().unwrap_or(0);
+            (of_row.clone(), check_count(count)?)
+        }
+    };
+    let mut inside = vec![0usize; count * classes];
+    for &i in kept.iter().filter(|&&i| of_row[i] != NEVER) {
+        inside[of_row[i] as usize * classes + labels[i] as usize] += 1;
+    }
+    if let Some(fold) = inside.chunks(classes).position(|fold| fold.iter().all(|&n| n == 0)) {
+        return Err(Error::EmptyFold { fold });
+    }
+    let mut scored = vec![0.0; labels.len()];
+    for &i in kept.iter().filter(|&&i| of_row[i] != NEVER) {
+        let y = labels[i] as usize;
+        if inside[of_row[i] as usize * classes + y] < sizes[y] {
+            scored[i] = weights[i];
+        }
+    }
+    if scored.iter().all(|&w| w == 0.0) {
+        return Err(Error::NothingToHoldOut { classes });
+    }
+    Ok(Assignment { of_row, count, scored })
+}
+
+fn check_count(count: usize) -> Result<usize> {
+    if (2..=1024).contains(&count) {
+        return Ok(count);
+    }
+    let expected = "from 2 to 1024";
+    Err(Error::OutOfDomain { what: "the number of folds", value: count as f64, expected })
+}
+
+fn check_length(what: &'static str, length: usize, rows: usize) -> Result<()> {
+    if length == rows {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch { what, length, other: "labels", other_length: rows })
+}
+
+/// Deals the shuffled rows of one class after the other to the folds in turn.
+fn stratified(
+    labels: &[u32],
+    sizes: &[usize],
+    kept: &[usize],
+    count: usize,
+    seed: u64,
+) -> Vec<u32> {
+    let mut random = Random(seed);
+    let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); sizes.len()];
+    kept.iter().for_each(|&i| by_class[labels[i] as usize].push(i));
+    let mut of_row = vec![NEVER; labels.len()];
+    let mut number = 0;
+    for mut rows in by_class.into_iter().filter(|rows| rows.len() >= 2) {
+        random.shuffle(&mut rows);
+        for i in rows {
+            of_row[i] = (number % count) as u32;
+            number += 1;
+        }
+    }
+    of_row
+}
+
+/// Largest group first, each to the fold where it makes the classes most even.
+fn grouped(
+    labels: &[u32],
+    sizes: &[usize],
+    groups: &[u32],
+    kept: &[usize],
+    count: usize,
+    seed: u64,
+) -> Result<Vec<u32>> {
+    let mut by_group = std::collections::BTreeMap::<u32, Vec<usize>>::new();
+    kept.iter().for_each(|&i| by_group.entry(groups[i]).or_default().push(i));
+    if by_group.len() < count {
+        return Err(Error::TooShort { what: "groups", length: by_group.len(), minimum: count });
+    }
+    let mut parts: Vec<Vec<usize>> = by_group.into_values().collect();
+    Random(seed).shuffle(&mut parts);
+    parts.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
+    let classes = sizes.len();
+    let mut share = vec![0.0f64; count * classes];
+    let mut filled = vec![0usize; count];
+    let mut of_row = vec![NEVER; labels.len()];
+    for rows in parts {
+        let mut part = vec![0.0; classes];
+        rows.iter()
+            .for_each(|&i| part[labels[i] as usize] += 1.0 / sizes[labels[i] as usize] as f64);
+        // The growth of the sum of squared shares; of equal ones the fold with fewer rows.
+        let cost = |k: usize| -> f64 {
+            let grown = |c: usize| part[c] * (part[c] + 2.0 * share[k * classes + c]);
+            (0..classes).map(grown).sum::<f64>() + 1e-9 * filled[k] as f64
+        };
+        let best = (1..count).fold(0, |best, k| if cost(k) < cost(best) { k } else { best });
+        (0..classes).for_each(|c| share[best * classes + c] += part[c]);
+        filled[best] += rows.len();
+        rows.into_iter().for_each(|i| of_row[i] = best as u32);
+    }
+    Ok(of_row)
+}

@@ -1,0 +1,391 @@
+//! Mixture weights of greatest likelihood: a convex problem, solved to a certificate.
+//!
+//! ```text
+//! b = argmax Σ_i w_i log q_i(b),   q_i = L_i0 / tau + (1 - 1/tau) Σ_j b_j L_ij,   b >= 0, Σ b = 1
+//! ```
+//!
+//! With `L'_ij = L_i0 / tau + (1 - 1/tau) L_ij`, `q = L' b` is homogeneous, and the constraint on the
+//! sum may be replaced by the term `-N Σ b`, `N = Σ w`: at the optimum the sum is 1 by itself (Kim,
+//! Carbonetto, Stephens, Anitescu 2020). What is left is Newton's method with a quadratic program on
+//! `b >= 0` a step. *Certificate*: with `g_j = Σ_i w_i L'_ij / q_i`, Jensen gives
+//!
+//! ```text
+//! Σ w log(q* / q) <= N log(Σ_i w_i q*_i / (N q_i)) = N log(Σ_j b*_j g_j / N) <= N log(max_j g_j / N)
+//! ```
+//!
+//! so the loop stops when the right-hand side is small: no other weights gain more than that.
+
+/// Nats over all rows that may be left on the table: far below the one nat that a ratio costs.
+pub(super) const GAP: f64 = 3e-3;
+const MAX_STEPS: usize = 60;
+
+/// Likelihoods of the parts for every row's label, sparse: `L_i = Σ_m θ_m φ_im`.
+///
+/// `θ` are the weights themselves, but for ramps, whose `θ` are the values at the knots: running
+/// sums of the weights (each row sees two knots, where it would see half of all ramps).
+#[derive(Debug, Clone)]
+pub(super) struct Dictionary {
+    /// Entries of every row; those that are not 0 have different indices, the first is the softmax.
+    pub per_row: usize,
+    pub index: Vec<u32>,
+    pub value: Vec<f64>,
+    /// Number of weights; number 0 is the softmax.
+    pub parts: usize,
+    /// `[start, end)` of every run of ramps.
+    pub runs: Vec<(usize, usize)>,
+}
+
+/// A solution with its certificate.
+#[derive(Debug, Clone)]
+pub(super) struct Weights {
+    pub b: Vec<f64>,
+    /// No weights have a likelihood that is greater by more than this, in nats.
+    pub gap: f64,
+}
+
+impl Dictionary {
+    /// The gain in log-likelihood that Newton's quadratic model expects of weights `b` with a free
+    /// choice of all parts, in nats.
+    pub(super) fn expected_gain(&self, weights: &[f64], tau: f64, b: &[f64]) -> f64 {
+        let rows: Vec<u32> =
+            (0..weights.len()).filter(|&i| weights[i] > 0.0).map(|i| i as u32).collect();
+        let total: f64 = rows.iter().map(|&i| weights[i as usize]).sum();
+        let g = self.gradient(&rows, weights, tau, b);
+        let h = self.hessian(&rows, weights, tau, b);
+        let x = nonnegative_step(&h, &g, total, b);
+        let n = b.len();
+        let change: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
+        let mut gain = 0.0;
+        for j in 0..n {
+            let bend: f64 = h[j * n..].iter().zip(&change).map(|(h, c)| h * c).sum();
+            gain += change[j] * (g[j] - total - 0.5 * bend);
+        }
+        gain
+    }
+
+    /// The weights of greatest likelihood on the rows with `keep(row)`, from `start`, up to
+    /// `allowed` nats.
+    pub(super) fn maximise(
+        &self,
+        weights: &[f64],
+        keep: impl Fn(usize) -> bool,
+        tau: f64,
+        start: &[f64],
+        allowed: f64,
+    ) -> Weights {
+        let rows: Vec<u32> =
+            (0..weights.len()).filter(|&i| weights[i] > 0.0 && keep(i)).map(|i| i as u32).collect();
+        let total: f64 = rows.iter().map(|&i| weights[i as usize]).sum();
+        let mut b = start.to_vec();
+        let mut value = self.value(&rows, weights, tau, &b);
+        let mut gap = f64::INFINITY;
+        for _ in 0..MAX_STEPS {
+            let gradient = self.gradient(&rows, weights, tau, &b);
+            let most = gradient.iter().copied().fold(0.0, f64::max);
+            gap = (total * (most / total).ln()).max(0.0);
+            if gap < allowed {
+                break;
+            }
+            let hessian = self.hessian(&rows, weights, tau, &b);
+            let target = nonnegative_step(&hessian, &gradient, total, &b);
+            let mut step = 1.0;
+            let mut moved = false;
+            while step > 1e-8 {
+                let trial: Vec<f64> =
+                    b.iter().zip(&target).map(|(b, t)| (b + step * (t - b)).max(0.0)).collect();
+                let sum: f64 = trial.iter().sum();
+                // Scaled to sum 1, which never lowers the relaxed objective.
+                let scaled: Vec<f64> = trial.iter().map(|b| b / sum).collect();
+                let reached = self.value(&rows, weights, tau, &scaled);
+                if sum > 0.0 && reached > value {
+                    (b, value) = (scaled, reached);
+                    moved = true;
+                    break;
+                }
+                step *= 0.5;
+            }
+            if !moved {
+                break;
+            }
+        }
+        debug_assert!(
+            gap < allowed.max(1e-6 * total),
+            "the certificate: {gap} nats over {total} rows"
+        );
+        Weights { b, gap }
+    }
+
+    /// `θ` of weights: running sums over the ramps.
+    fn knots(&self, b: &[f64]) -> Vec<f64> {
+        let mut theta = b.to_vec();
+        for &(start, end) in &self.runs {
+            for m in start + 1..end {
+                theta[m] += theta[m - 1];
+            }
+        }
+        theta
+    }
+
+    fn entries(&self, row: usize) -> (&[u32], &[f64]) {
+        let range = row * self.per_row..(row + 1) * self.per_row;
+        (&self.index[range.clone()], &self.value[range])
+    }
+
+    /// `q` of a row: the likelihood of its label under weights given as `θ`.
+    fn likelihood(&self, row: usize, tau: f64, theta: &[f64]) -> f64 {
+        let (index, value) = self.entries(row);
+        let sum: f64 = index.iter().zip(value).map(|(&m, v)| theta[m as usize] * v).sum();
+        (value[0] / tau + (1.0 - 1.0 / tau) * sum).max(1e-300)
+    }
+
+    /// `Σ w log q`; the logarithm is taken of products of rows of equal weight.
+    fn value(&self, rows: &[u32], weights: &[f64], tau: f64, b: &[f64]) -> f64 {
+        let theta = self.knots(b);
+        let (mut sum, mut product, mut weight) = (0.0, 1.0, 1.0);
+        for &i in rows {
+            if weights[i as usize] != weight || product < 1e-150 {
+                sum += weight * f64::ln(product);
+                (product, weight) = (1.0, weights[i as usize]);
+            }
+            product *= self.likelihood(i as usize, tau, &theta).max(1e-150);
+        }
+        sum + weight * f64::ln(product)
+    }
+
+    /// `a_j` of every row: the probability of the label under masses `b` and `tau`.
+    pub(super) fn probabilities(
+        &self,
+        tau: f64,
+        b: &[f64],
+        out: &mut [f64],
+        keep: impl Fn(usize) -> bool,
+    ) {
+        let theta = self.knots(b);
+        for (i, out) in out.iter_mut().enumerate().filter(|(i, _)| keep(*i)) {
+            *out = self.likelihood(i, tau, &theta);
+        }
+    }
+
+    /// `g_j = Σ w L'_j / q`.
+    fn gradient(&self, rows: &[u32], weights: &[f64], tau: f64, b: &[f64]) -> Vec<f64> {
+        let theta = self.knots(b);
+        let mut g = vec![0.0; self.parts];
+        for &i in rows {
+            let (index, value) = self.entries(i as usize);
+            let scale = weights[i as usize] / self.likelihood(i as usize, tau, &theta);
+            for (&m, &v) in index.iter().zip(value) {
+                g[m as usize] += scale * v;
+            }
+        }
+        self.sum_runs(&mut g);
+        let c = 1.0 - 1.0 / tau;
+        let g0 = g[0];
+        g.iter_mut().for_each(|g| *g = g0 / tau + c * *g);
+        g
+    }
+
+    /// `H_jk = Σ w L'_j L'_k / q²`.
+    fn hessian(&self, rows: &[u32], weights: &[f64], tau: f64, b: &[f64]) -> Vec<f64> {
+        let n = self.parts;
+        let theta = self.knots(b);
+        let mut h = vec![0.0; n * n];
+        for &i in rows {
+            let (index, value) = self.entries(i as usize);
+            let scale = 1.0 / self.likelihood(i as usize, tau, &theta);
+            let scale = weights[i as usize] * scale * scale;
+            for (a, (&m, &v)) in index.iter().zip(value).enumerate() {
+                if v == 0.0 {
+                    continue;
+                }
+                let v = v * scale;
+                let row = &mut h[m as usize * n..(m as usize + 1) * n];
+                for (&m2, &v2) in index[a..].iter().zip(&value[a..]) {
+                    row[m2 as usize] += v * v2;
+                }
+            }
+        }
+        // Entries were added in the order of the row's list: both triangles together.
+        for a in 0..n {
+            for c in 0..a {
+                let sum = h[a * n + c] + h[c * n + a];
+                h[a * n + c] = sum;
+                h[c * n + a] = sum;
+            }
+        }
+        for &(start, end) in &self.runs {
+            for m in (start..end - 1).rev() {
+                for k in 0..n {
+                    h[m * n + k] += h[(m + 1) * n + k];
+                }
+            }
+        }
+        h.chunks_exact_mut(n).for_each(|row| self.sum_runs(row));
+        let c = 1.0 - 1.0 / tau;
+        let h00 = h[0];
+        let h0: Vec<f64> = h[..n].to_vec();
+        for a in 0..n {
+            for k in 0..n {
+                let cross = (c / tau) * (h0[a] + h0[k]);
+                h[a * n + k] = h00 / (tau * tau) + cross + c * c * h[a * n + k];
+            }
+        }
+        h
+    }
+
+    /// From knots to weights: sums from the right within every run.
+    fn sum_runs(&self, g: &mut [f64]) {
+        for &(start, end) in &self.runs {
+            for m in (start..end - 1).rev() {
+                g[m] += g[m + 1];
+            }
+        }
+    }
+}
+
+/// `argmin_{x >= 0} (x - b)' H (x - b) / 2 - (g - N)'(x - b)`, by active sets from the support of `b`
+/// (Lawson and Hanson): exact, and cheap because few parts carry weight.
+fn nonnegative_step(h: &[f64], g: &[f64], total: f64, b: &[f64]) -> Vec<f64> {
+    let n = b.len();
+    let trace: f64 = (0..n).map(|j| h[j * n + j]).sum();
+    let ridge = 1e-12 * trace / n as f64 + f64::MIN_POSITIVE;
+    let product = |x: &[f64], j: usize| -> f64 {
+        h[j * n..(j + 1) * n].iter().zip(x).map(|(h, x)| h * x).sum()
+    };
+    // The minimum of x'Hx/2 - c'x.
+    let c: Vec<f64> = (0..n).map(|j| g[j] - total + product(b, j)).collect();
+    let mut x = b.to_vec();
+    let mut free: Vec<usize> = (0..n).filter(|&j| b[j] > 0.0).collect();
+    for _ in 0..4 * n {
+        // Down to the minimum over the free parts, dropping those that reach 0 on the way.
+        while !free.is_empty() {
+            let target = solve_symmetric(h, n, &free, &c, ridge);
+            let mut step = 1.0f64;
+            for (&j, &t) in free.iter().zip(&target) {
+                if t <= 0.0 {
+                    step = step.min(x[j] / (x[j] - t).max(f64::MIN_POSITIVE));
+                }
+            }
+            for (&j, &t) in free.iter().zip(&target) {
+                x[j] += step * (t - x[j]);
+                if t <= 0.0 && x[j] <= 1e-14 {
+                    x[j] = 0.0;
+                }
+            }
+            if step >= 1.0 {
+                break;
+            }
+            free.retain(|&j| x[j] > 0.0);
+        }
+        // The part that would gain most, if any would.
+        let gain = |j: usize| {
+            let slope = c[j] - product(&x, j);
+            if x[j] == 0.0 && slope > 1e-10 * total { slope } else { 0.0 }
+        };
+        let gains: Vec<f64> = (0..n).map(gain).collect();
+        let best = (0..n).fold(0, |best, j| if gains[j] > gains[best] { j } else { best });
+        if gains[best] == 0.0 || free.contains(&best) {
+            break;
+        }
+        free.push(best);
+    }
+    x
+}
+
+/// `(H_PP + ridge)^-1 c_P` by Cholesky.
+fn solve_symmetric(h: &[f64], n: usize, free: &[usize], c: &[f64], ridge: f64) -> Vec<f64> {
+    let m = free.len();
+    let mut l = vec![0.0; m * m];
+    for a in 0..m {
+        for b in 0..=a {
+            let dot: f64 = (0..b).map(|k| l[a * m + k] * l[b * m + k]).sum();
+            let s = h[free[a] * n + free[b]] - dot;
+            l[a * m + b] = if a == b { (s + ridge).max(ridge).sqrt() } else { s / l[b * m + b] };
+        }
+    }
+    let mut x: Vec<f64> = free.iter().map(|&j| c[j]).collect();
+    for a in 0..m {
+        let dot: f64 = (0..a).map(|k| l[a * m + k] * x[k]).sum();
+        x[a] = (x[a] - dot) / l[a * m + a];
+    }
+    for a in (0..m).rev() {
+        let dot: f64 = (a + 1..m).map(|k| l[k * m + a] * x[k]).sum();
+        x[a] = (x[a] - dot) / l[a * m + a];
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three parts, dense; EM with many steps as the oracle.
+    #[test]
+    fn weights_agree_with_many_steps_of_em() {
+        let mut state = 12345u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let (rows, parts) = (400, 4);
+        let value: Vec<f64> = (0..rows * parts).map(|_| uniform().powi(3)).collect();
+        let index: Vec<u32> = (0..rows * parts).map(|k| (k % parts) as u32).collect();
+        let weights: Vec<f64> = (0..rows).map(|_| 0.5 + uniform()).collect();
+        let dictionary = Dictionary { per_row: parts, index, value, parts, runs: Vec::new() };
+        for tau in [1.5, 10.0] {
+            let found = dictionary.maximise(&weights, |_| true, tau, &[1.0, 0.0, 0.0, 0.0], GAP);
+            assert!(found.gap < GAP);
+            let total: f64 = weights.iter().sum();
+            let mut b = vec![0.25; 4];
+            for _ in 0..20_000 {
+                let mut next = vec![0.0; 4];
+                for i in 0..rows {
+                    let (_, v) = dictionary.entries(i);
+                    let q = dictionary.likelihood(i, tau, &b);
+                    for j in 0..4 {
+                        let part = v[0] / tau + (1.0 - 1.0 / tau) * v[j];
+                        next[j] += weights[i] * b[j] * part / q / total;
+                    }
+                }
+                b = next;
+            }
+            let all: Vec<u32> = (0..rows as u32).collect();
+            let (ours, em) = (
+                dictionary.value(&all, &weights, tau, &found.b),
+                dictionary.value(&all, &weights, tau, &b),
+            );
+            assert!(ours > em - GAP, "{ours} {em}");
+            assert!((found.b.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn derivatives_of_ramps_are_those_of_the_likelihood() {
+        // One softmax and a run of three ramps; a row sees two knots and the last.
+        let dictionary = Dictionary {
+            per_row: 4,
+            index: vec![0, 1, 2, 3, 0, 2, 3, 3],
+            value: vec![0.3, -0.1, -0.2, 0.5, 0.2, 0.4, 0.3, 0.0],
+            parts: 4,
+            runs: vec![(1, 4)],
+        };
+        let (b, weights, tau) = ([0.4, 0.1, 0.2, 0.3], [1.0, 2.0], 3.0);
+        let g = dictionary.gradient(&[0, 1], &weights, tau, &b);
+        let h = dictionary.hessian(&[0, 1], &weights, tau, &b);
+        // L' adds (1/tau) L_0 times the sum of b, which is 1: differentiate along b_j - b_0.
+        let value = |b: &[f64]| dictionary.value(&[0, 1], &weights, tau, b);
+        for j in 1..4 {
+            let at = |t: f64| {
+                let mut b = b;
+                b[j] += t;
+                b[0] -= t;
+                b
+            };
+            let t = 1e-5;
+            let slope = (value(&at(t)) - value(&at(-t))) / (2.0 * t);
+            assert!((slope - (g[j] - g[0])).abs() < 1e-8);
+            let bend = (value(&at(t)) - 2.0 * value(&at(0.0)) + value(&at(-t))) / (t * t);
+            let quadratic = h[j * 4 + j] - 2.0 * h[j] + h[0];
+            assert!((bend + quadratic).abs() < 1e-4 * (1.0 + quadratic), "{bend} {quadratic}");
+        }
+    }
+}
