@@ -516,7 +516,6 @@ def metric_corp(columns: _Columns) -> tuple[float, float, float, float]: ...
 def metric_calibration(
     columns: _Columns, n_bins: int, equal_width: bool
 ) -> tuple[float, float]: ...
-<<<<<<< HEAD
 
 _Side = tuple[str, str | None, tuple[str, str], str, NDArray[np.float64], Any]
 
@@ -528,8 +527,6 @@ def report_page(
     data: str,
 ) -> str: ...
 def report_card(link: InverseLink, facts: list[tuple[str, str]]) -> str: ...
-=======
 def metric_calibration_bound(
     columns: _Columns, folds: NDArray[np.uint32] | None, confidence: float
 ) -> tuple[float, float | None, float, float, float, int, int]: ...
->>>>>>> 6c14aa0 (Certificate in metrics, evaluate --certificate, docs; the paper's remaining statements with tests)

@@ -443,6 +443,7 @@ pub fn class_model_to_json(
             },
             termination: "converged".into(),
             iterations,
+            total_weight: None,
             program: program(),
         },
     };

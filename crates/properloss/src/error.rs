@@ -10,9 +10,6 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller asked to stop before there was a result.
-    #[error("stopped by the caller")]
-    Stopped,
     /// A value that has to be finite is NaN or infinite.
     #[error("{what}[{index}] is {value}; every value must be finite")]
     NotFinite {

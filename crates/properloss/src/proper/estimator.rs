@@ -65,7 +65,7 @@ impl Estimator for ProperLoss {
         let Some(sample) = rows.sample() else {
             return Err(Error::WrongAnswer { expected: "rows in memory" });
         };
-        let proper = self.fit(&sample)?;
+        let proper = self.fit_until(&sample, &|| rows.interrupted())?;
         Ok(Fit {
             model: proper.model.clone(),
             scaling: proper.scaling.clone(),

@@ -133,7 +133,7 @@ impl ProperLoss {
         self.fit_until(sample, &|| false)
     }
 
-    /// As [`Self::fit`]; ends with [`Error::Stopped`] soon after `stop` answers true.
+    /// As [`Self::fit`]; ends with [`Error::Interrupted`] soon after `stop` answers true.
     pub fn fit_until(
         &self,
         sample: &Sample<'_>,
@@ -144,7 +144,7 @@ impl ProperLoss {
         let sample = sample.with_weights(Some(&weights))?;
         let folds = self.folds.assign(sample.labels(), &weights)?;
         let mut rows = FoldRows::new(sample.matrix(), sample.labels(), &weights, &folds);
-        let path = self.path(&mut rows, stop).map_err(|Halted| Error::Stopped)?;
+        let path = self.path(&mut rows, stop).map_err(|Halted| Error::Interrupted)?;
         let scaling = rows.scaling();
         let design = Design::with_unchecked_values(sample.matrix(), scaling, true)?;
 

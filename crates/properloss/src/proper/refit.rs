@@ -87,7 +87,7 @@ pub(super) fn refit(
         Refit::Likelihood => Curve::Likelihood(&link),
         Refit::Canonical => Curve::Canonical(&link),
     };
-    descend(rows, path, &curve, halt).map(Some).map_err(|Halted| Error::Stopped)
+    descend(rows, path, &curve, halt).map(Some).map_err(|Halted| Error::Interrupted)
 }
 
 fn descend(

@@ -75,10 +75,7 @@ impl<'a> Local<'a> {
     }
 
     fn check(&self) -> Result<()> {
-        match self.stop {
-            Some(stop) if stop.load(Ordering::Relaxed) => Err(Error::Interrupted),
-            _ => Ok(()),
-        }
+        if self.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// `ω_i (y_i - ŷ_i)` in the place of `ŷ`.
@@ -334,6 +331,10 @@ impl Rows for Local<'_> {
 
     fn sample(&self) -> Option<Sample<'_>> {
         Some(self.sample)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     fn state(&self) -> RowState {

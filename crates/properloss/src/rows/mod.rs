@@ -63,7 +63,7 @@ pub struct RowState {
 }
 
 /// Rows that answer.
-pub trait Rows: Send {
+pub trait Rows: Send + Sync {
     /// What is known of them.
     fn shape(&self) -> Shape;
 
@@ -86,6 +86,11 @@ pub trait Rows: Send {
     /// Rows that lie in memory, for what cannot be asked in parts.
     fn sample(&self) -> Option<Sample<'_>> {
         None
+    }
+
+    /// Whether the run was asked to end, for work that asks no questions for long.
+    fn interrupted(&self) -> bool {
+        false
     }
 
     /// What the rows keep between questions.
