@@ -21,18 +21,24 @@ __all__ = [
     "Loglog",
     "Matsushita",
     "Model",
+    "Multiclass",
+    "MulticlassCalibration",
     "NotFiniteError",
     "PiecewiseLink",
     "Probit",
     "Proper",
     "RelativeLink",
     "Sigmoid",
+    "VectorMixture",
     "__version__",
+    "class_model_to_json",
     "fit_bregmantron",
     "fit_calibrator",
     "fit_canonical_loss",
     "fit_certified",
     "fit_glmtron",
+    "fit_multiclass",
+    "fit_multiclass_calibrator",
     "fit_proper",
     "fit_slisotron",
     "isotonic",
@@ -43,12 +49,14 @@ __all__ = [
     "metric_calibration_bound",
     "metric_corp",
     "metric_log_loss",
+    "multiclass_scores",
+    "read_class_model",
     "read_model",
+    "report_card",
+    "report_page",
     "solve_chain",
     "write_bytes",
     "write_text",
-    "report_card",
-    "report_page",
 ]
 
 __version__: str
@@ -258,6 +266,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile: ...
 def write_text(path: str | os.PathLike[str], text: str) -> None: ...
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None: ...
 
+@final
 class Export:
     @staticmethod
     def of_model(json: str, *, unknown_zeros: bool = ...) -> Export: ...

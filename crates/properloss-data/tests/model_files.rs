@@ -148,9 +148,9 @@ fn files_are_written_whole_and_read_back() {
 #[test]
 fn a_newer_version_is_refused_and_a_new_field_is_not() {
     assert_eq!(
-        refusal("\"version\": 1", "\"version\": 2"),
+        refusal("\"version\": 1", "\"version\": 3"),
         (
-            "m.json: properloss-model version 2; this program reads versions up to 1".into(),
+            "m.json: properloss-model version 3; this program reads versions up to 1".into(),
             "install a newer properloss".into()
         )
     );
