@@ -367,6 +367,8 @@ impl Rows for Local<'_> {
         self.carried = state.carried;
         self.placed.row_value = state.predictions;
         self.placed.row_piece = state.pieces;
+        // Of another link: filled again with the link of the next question.
+        self.placed.pieces = Pieces::default();
         Ok(())
     }
 
