@@ -551,6 +551,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
 
     def _exportable(self) -> _core.Export:
+        if not isinstance(self.link_, _core.InverseLink):
+            raise NotImplementedError(
+                "a calibrator of several classes cannot be exported yet; "
+                "save it with `save` and load it with `properloss.load`"
+            )
         return _core.Export.of_calibration(
             self.link_,
             slope=self.slope_,
