@@ -4,7 +4,7 @@
 //! table -> encoder -> z = w.x + b -> link -> P(y = 1)
 //! ```
 //!
-//! A link is written once, as a [program](program) of operations that every target has; each target
+//! A link is written once, as a program of operations that every target has; each target
 //! then writes that program and its own form of the encoder and the score.
 
 mod c;
