@@ -489,3 +489,17 @@ fn the_calibrator_leaves_good_scores_alone_and_names_bad_ones() {
     let order = MulticlassCalibrator { preserve_order: true, ..Default::default() };
     assert!(order.fit(z, &data.y, 3, None).unwrap().link.keeps_order());
 }
+
+#[test]
+fn a_calibrator_that_can_hold_out_nothing_keeps_the_scores() {
+    let scores = [1.0, 0.0, -1.0, 0.0, 2.0, 0.5, -1.0, 0.0, 3.0];
+    let fit = MulticlassCalibrator::default().fit(&scores, &[0, 1, 2], 3, None).unwrap();
+    assert_eq!((fit.temperature, fit.link.tau()), (1.0, 1.0));
+    assert!(fit.held_out_log_loss.iter().all(|l| l.is_nan()));
+    let mut p = [0.0; 3];
+    fit.link.probabilities_of_rows(&scores[..3], &mut p);
+    let total: f64 = scores[..3].iter().map(|z| z.exp()).sum();
+    for (p, z) in p.iter().zip(&scores) {
+        assert!((p - z.exp() / total).abs() < 1e-15, "{p}");
+    }
+}

@@ -51,7 +51,8 @@ pub struct MulticlassCalibration {
     pub link: Mixture,
     /// Every ratio with its cross-fitted log-loss and weight.
     pub ratios: Vec<ShareBound>,
-    /// Held-out log-loss of the softmax of the scores as they are, and of the result.
+    /// Held-out log-loss of the softmax of the scores as they are, and of the result; NaN where no
+    /// row could be held out, and the scores were kept as they are.
     pub held_out_log_loss: [f64; 2],
 }
 
@@ -89,7 +90,10 @@ impl MulticlassCalibrator {
         let kept = weights.iter().filter(|w| **w > 0.0).count();
         let margin = self.probabilities.then(|| 0.5 / kept.max(1) as f64 / classes as f64);
         let mut z = to_scores(scores, classes, margin)?;
-        let folds = assign(&self.folds, labels, classes, &weights)?;
+        let folds = match assign(&self.folds, labels, classes, &weights) {
+            Err(Error::NothingToHoldOut { .. }) => return as_they_are(classes, margin),
+            folds => folds?,
+        };
         let plain = log_likelihood(&z, labels, classes, &folds.scored, |_| 1.0);
         let temperature = self.temperature(&mut z, labels, classes, &folds, plain);
         let parts = if self.preserve_order { Parts::UniformFloor } else { Parts::Floors };
@@ -141,6 +145,17 @@ impl MulticlassCalibrator {
         }
         1.0 + share * (all - 1.0)
     }
+}
+
+/// The softmax of the scores: all that can be said where no row can be held out.
+fn as_they_are(classes: usize, margin: Option<f64>) -> Result<MulticlassCalibration> {
+    Ok(MulticlassCalibration {
+        temperature: 1.0,
+        margin,
+        link: Mixture::identity(classes)?,
+        ratios: vec![ShareBound { tau: 1.0, log_loss: f64::NAN, score: 0.0, weight: 1.0 }],
+        held_out_log_loss: [f64::NAN; 2],
+    })
 }
 
 fn check_labels(labels: &[u32], classes: usize) -> Result<()> {
