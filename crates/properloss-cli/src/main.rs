@@ -7,10 +7,12 @@
 //! | `download` | a file from one of several addresses, resumed and checked |
 //! | `train` | from options to a trainer and its run |
 //! | `report`, `table` | what was learned, as text and JSON; pictures and pages are of `properloss-report` |
+//! | `version` | what this program was built from, and what it runs on |
 //! | `output`, `progress`, `failure`, `interrupt` | stdout, stderr, files, exit status |
 
 mod args;
 mod commands;
+#[cfg(feature = "download")]
 mod download;
 mod failure;
 mod interrupt;
@@ -19,6 +21,7 @@ mod progress;
 mod report;
 mod table;
 mod train;
+mod version;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,6 +36,12 @@ use output::Talk;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion && version::verbose() => {
+            return match output::print(&version::text()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.report(),
+            };
+        }
         Err(error) => return usage(&error),
     };
     // A panic is a mistake of ours like any other: say where, and drop what was begun.
@@ -80,8 +89,10 @@ fn run(cli: Cli) -> Result<()> {
         Command::Calibrate(args) => commands::calibrate::run(&args, talk),
         Command::Synth(args) => commands::synth::run(&args, talk),
         Command::Demo(args) => commands::demo::run(&args, talk),
+        #[cfg(feature = "download")]
         Command::Data(command) => commands::data::run(&command, talk),
         Command::Completions(args) => commands::completions::run(args.shell),
+        Command::Manual(args) => commands::manual::run(&args, talk),
     }
 }
 

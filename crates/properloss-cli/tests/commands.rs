@@ -228,6 +228,36 @@ fn help_and_completions() {
 }
 
 #[test]
+fn verbose_version() {
+    let sandbox = Sandbox::new("version");
+    for line in ["--version --verbose", "--verbose --version", "-V --verbose"] {
+        let text = sandbox.succeed(line).stdout;
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], concat!("properloss ", env!("CARGO_PKG_VERSION")));
+        let facts: Vec<_> = lines[1..].iter().filter_map(|line| line.split_once(": ")).collect();
+        let names: Vec<&str> = facts.iter().map(|fact| fact.0).collect();
+        assert_eq!(names, ["commit", "features", "target", "compiler", "instruction set"]);
+        assert_eq!(facts[1].1, "download, parquet");
+        assert!(facts[3].1.starts_with("rustc 1."), "{text}");
+    }
+}
+
+#[test]
+fn manual_pages() {
+    let sandbox = Sandbox::new("manual");
+    sandbox.succeed("manual --out man");
+    let whole = sandbox.read("man/properloss.1");
+    // Every command is listed, by the name of its page.
+    for page in ["properloss-fit", "properloss-calibrate", "properloss-manual"] {
+        assert!(whole.contains(&page.replace('-', "\\-")), "{page} in {whole}");
+    }
+    let fit = sandbox.read("man/properloss-fit.1");
+    assert!(fit.starts_with(".ie") && fit.contains(".TH properloss-fit 1"), "{fit}");
+    assert!(fit.contains("Learn a model (and its loss) from a file of examples"));
+    assert!(sandbox.read("man/properloss-data-get.1").contains("mirror"));
+}
+
+#[test]
 fn demo() {
     let sandbox = Sandbox::new("demo");
     let outcome = sandbox.succeed("demo --out out/demo --rows 1000");

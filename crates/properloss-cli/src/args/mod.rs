@@ -2,6 +2,7 @@
 
 mod data;
 mod export;
+#[cfg(feature = "download")]
 mod get;
 mod train;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
 pub use export::{ExportArgs, ExportFormat};
+#[cfg(feature = "download")]
 pub use get::{DataCommand, GetArgs, ImageSet};
 pub use train::{Smoothness, TrainArgs};
 
@@ -23,6 +25,9 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// With --version: the commit, the features and the instruction set too.
+    #[arg(long)]
+    pub verbose: bool,
     /// Print results as JSON.
     #[arg(long, global = true, help_heading = "Global options")]
     pub json: bool,
@@ -60,10 +65,13 @@ pub enum Command {
     /// Learn classifiers and their losses on carried data and show what came out.
     Demo(DemoArgs),
     /// Fetch the public data sets of the paper's experiments.
+    #[cfg(feature = "download")]
     #[command(subcommand)]
     Data(DataCommand),
     /// Print the completions of a shell.
     Completions(CompletionsArgs),
+    /// Write the manual pages.
+    Manual(ManualArgs),
 }
 
 /// Arguments of `fit`.
@@ -362,6 +370,14 @@ pub struct DemoArgs {
 pub struct CompletionsArgs {
     /// The shell.
     pub shell: Shell,
+}
+
+/// Arguments of `manual`.
+#[derive(Debug, Args)]
+pub struct ManualArgs {
+    /// The directory; made if it does not exist.
+    #[arg(short, long, value_name = "DIR", default_value = "man")]
+    pub out: PathBuf,
 }
 
 /// A shell with completions.

@@ -1,4 +1,4 @@
-//! `data get`: the public data sets of the paper's experiments.
+//! `data get`: the public data sets of the paper's experiments (feature `download`).
 
 use std::fmt::Write;
 use std::path::Path;

@@ -22,7 +22,7 @@ use crate::table::short;
 use crate::train::Trainer;
 
 /// The carried data set; see `data/README.md` for its source.
-const BREAST_CANCER: &[u8] = include_bytes!("../../../../data/breast_cancer.csv");
+const BREAST_CANCER: &[u8] = include_bytes!("../../data/breast_cancer.csv");
 /// The methods whose models, losses and pictures are kept: the default, and the one whose link is
 /// sure to have a canonical loss.
 const KEPT: [&str; 2] = ["proper", "certified"];

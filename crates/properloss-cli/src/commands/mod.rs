@@ -3,12 +3,14 @@
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
+#[cfg(feature = "download")]
 pub mod data;
 pub mod demo;
 pub mod evaluate;
 pub mod export;
 pub mod fit;
 pub mod inspect;
+pub mod manual;
 pub mod predict;
 pub mod report;
 pub mod synth;

@@ -34,6 +34,17 @@ pub(crate) fn arch() -> pulp::Arch {
     pulp::Arch::new()
 }
 
+/// The name of the instruction set that the kernels use on this machine.
+pub fn instruction_set() -> &'static str {
+    match arch() {
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V4(_) => "x86-64-v4 (AVX-512)",
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V3(_) => "x86-64-v3 (AVX2, FMA)",
+        _ => "the baseline of the target",
+    }
+}
+
 /// Rows under a fitted scaling, with an optional intercept as the last coordinate.
 #[derive(Debug, Clone)]
 pub struct Design<'a> {
