@@ -108,5 +108,23 @@ fmt: ## format the Rust code
 fuzz: ## the slow property tests (tens of minutes)
 	PROPERLOSS_PROFILE=fuzz cargo test --release --workspace
 
+.PHONY: fuzz-inputs kill-campaign mutants deny
+MINUTES ?= 5
+fuzz-inputs: ## damaged and invented files against all readers (MINUTES=5; TARGETS="csv model")
+	cargo build --release --quiet -p fuzz-inputs
+	target/release/fuzz-inputs --minutes $(MINUTES) --seed $$RANDOM$$RANDOM $(TARGETS)
+
+N ?= 1000
+kill-campaign: ## kills commands that write, N times, and looks at what they leave
+	cargo build --release --quiet -p properloss-cli
+	$(PYTHON) bench/faults/kills.py --kills $(N)
+
+MUTANTS ?= crates/properloss/src/{chain,link,loss}/*.rs crates/properloss-data/src/**/*.rs
+mutants: ## does a test notice when the code is wrong? SHARD=0/20 for a part (hours; needs cargo-mutants)
+	cargo mutants --no-shuffle --shard $(or $(SHARD),0/1) --test-workspace=false $(addprefix -f ,$(MUTANTS)) -o target/mutants
+
+deny: ## licences, sources and duplicates of the dependencies (needs cargo-deny)
+	cargo deny --offline check licenses sources bans
+
 clean: ## remove everything that was built or installed
 	rm -rf target $(VENV) $(OLDEST)

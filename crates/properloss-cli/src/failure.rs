@@ -25,7 +25,7 @@ pub enum Failure {
     },
     /// Ours: exit status 70, as sysexits.h has it.
     Internal(String),
-    /// Ctrl-C: exit status 130, nothing written.
+    /// Ctrl-C, SIGTERM or SIGHUP: exit status 130, 143 or 129, nothing written.
     Interrupted,
     /// Whoever read our output has seen enough: success.
     BrokenPipe,
@@ -61,13 +61,18 @@ impl Failure {
             }
             Self::Interrupted => {
                 complain("interrupted; nothing was written", None);
-                ExitCode::from(130)
+                ExitCode::from(crate::interrupt::status())
             }
         }
     }
 }
 
 fn complain(message: &str, hint: Option<&str>) {
+    // Names come from files, and may be long.
+    const SHOWN: usize = 4000;
+    let end = message.char_indices().nth(SHOWN).map_or(message.len(), |(end, _)| end);
+    let message =
+        if end < message.len() { format!("{}...", &message[..end]) } else { message.into() };
     let mut stderr = io::stderr().lock();
     // A closed stderr is no reason to fail once more.
     let _ = writeln!(stderr, "{} {message}", coloured("error:", "1;31"));

@@ -9,6 +9,7 @@
 //! | `report`, `table` | what was learned, as text and JSON; pictures and pages are of `properloss-report` |
 //! | `version` | what this program was built from, and what it runs on |
 //! | `output`, `progress`, `failure`, `interrupt` | stdout, stderr, files, exit status |
+//! | `memory` | no allocation passes `--memory` |
 
 mod args;
 mod commands;
@@ -16,6 +17,7 @@ mod commands;
 mod download;
 mod failure;
 mod interrupt;
+mod memory;
 mod output;
 mod progress;
 mod report;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     let talk = Talk { json: cli.json, quiet: cli.quiet };
+    memory::limit_to(cli.memory);
     if let Some(threads) = cli.threads {
         if threads == 0 {
             return Err(Failure::user("--threads is 0; it must be 1 or more", "pass --threads 1"));

@@ -1,11 +1,54 @@
 //! Outputs that appear whole or not at all.
+//!
+//! A temporary file is locked while its process lives. A process that is killed leaves its file
+//! behind, and the lock goes: the next writer of the same destination finds it free and removes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::{Error, Result};
+
+/// A place where the system may fail. In this crate's own tests each of them does, once.
+fn site(_name: &'static str) -> std::io::Result<()> {
+    #[cfg(test)]
+    tests::visit(_name)?;
+    Ok(())
+}
+
+/// The temporary files of this process, for [`remove_temporaries`]. Files are made, renamed and
+/// removed under this lock, so that the list is true whenever it is free.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of this process: for a program that ends at once. A thread that
+/// makes a file or puts one in its place from here on waits for that end.
+pub fn remove_temporaries() {
+    remove_all(temporaries());
+}
+
+/// [`remove_temporaries`] for a thread that may hold the list itself, as when the memory for an
+/// entry of it is refused; nothing is removed then.
+pub fn try_remove_temporaries() {
+    match TEMPORARIES.try_lock() {
+        Ok(held) => remove_all(held),
+        Err(TryLockError::Poisoned(held)) => remove_all(held.into_inner()),
+        Err(TryLockError::WouldBlock) => {}
+    }
+}
+
+fn remove_all(held: MutexGuard<'static, Vec<PathBuf>>) {
+    for path in held.iter() {
+        let _ = std::fs::remove_file(path);
+    }
+    // Never given back.
+    std::mem::forget(held);
+}
 
 /// A file that is written beside its destination and takes its place on [`AtomicFile::commit`].
 ///
@@ -36,6 +79,7 @@ impl AtomicFile {
                 )));
             }
             if !metadata.is_file() {
+                site("open a device").map_err(fail)?;
                 let file = OpenOptions::new().write(true).open(&destination).map_err(fail)?;
                 let writer = Some(BufWriter::new(file));
                 return Ok(Self { writer, temporary: None, destination });
@@ -63,13 +107,22 @@ impl AtomicFile {
 
     fn finish(&mut self) -> std::io::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
+        site("flush")?;
         let file = writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         let Some(temporary) = &self.temporary else { return Ok(()) };
+        site("sync")?;
         file.sync_all()?;
-        drop(file);
+        // Locked until it is in its place, where the system can rename an open file.
+        let file = (!cfg!(windows)).then_some(file);
+        site("rename")?;
+        let mut all = temporaries();
         std::fs::rename(temporary, &self.destination)?;
+        all.retain(|path| path != temporary);
+        drop(all);
+        drop(file);
         self.temporary = None;
-        // The rename itself reaches the disk with the directory; not every system can do this.
+        // From here on the new file is in its place, whatever fails. The rename itself reaches the
+        // disk with the directory; not every system can do this.
         if let Some(directory) = self.destination.parent()
             && let Ok(directory) = File::open(directory)
         {
@@ -85,6 +138,7 @@ impl AtomicFile {
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        site("write")?;
         self.writer()?.write(bytes)
     }
 
@@ -98,7 +152,9 @@ impl Drop for AtomicFile {
         if let Some(temporary) = &self.temporary {
             // Close first: some systems refuse to remove an open file.
             self.writer = None;
+            let mut all = temporaries();
             let _ = std::fs::remove_file(temporary);
+            all.retain(|path| path != temporary);
         }
     }
 }
@@ -128,16 +184,156 @@ fn create_beside(destination: &Path) -> std::io::Result<(File, PathBuf)> {
     let Some(name) = destination.file_name() else {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it names no file"));
     };
+    remove_abandoned(destination, name);
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let mut temporary = std::ffi::OsString::from(".");
         temporary.push(name);
         temporary.push(format!(".{}-{number}.tmp", std::process::id()));
         let temporary = destination.with_file_name(temporary);
+        site("create")?;
+        let mut all = temporaries();
         match OpenOptions::new().write(true).create_new(true).open(&temporary) {
             // Left behind by a killed process of the same number: take the next name.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            result => return result.map(|file| (file, temporary)),
+            Err(error) => return Err(error),
+            Ok(file) => {
+                // Another writer may find it before it is locked, and take it for abandoned. (A
+                // system without locks keeps what a killed process leaves.)
+                let taken = matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock));
+                if taken || !temporary.exists() {
+                    continue;
+                }
+                all.push(temporary.clone());
+                return Ok((file, temporary));
+            }
+        }
+    }
+}
+
+/// Removes `.name.*.tmp` files beside the destination that nobody has locked any more.
+fn remove_abandoned(destination: &Path, name: &std::ffi::OsStr) {
+    let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(parent.unwrap_or(Path::new("."))) else { return };
+    for entry in entries.flatten() {
+        if is_temporary_of(&entry.file_name(), name)
+            && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether `candidate` is `.{name}.{process}-{number}.tmp`.
+fn is_temporary_of(candidate: &std::ffi::OsStr, name: &std::ffi::OsStr) -> bool {
+    let numbers = candidate
+        .as_encoded_bytes()
+        .strip_prefix(b".")
+        .and_then(|rest| rest.strip_prefix(name.as_encoded_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"."))
+        .and_then(|rest| rest.strip_suffix(b".tmp"));
+    let Some(numbers) = numbers else { return false };
+    let mut parts = numbers.split(|&byte| byte == b'-');
+    let number = |part: Option<&[u8]>| {
+        part.is_some_and(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit))
+    };
+    number(parts.next()) && number(parts.next()) && parts.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    thread_local! {
+        /// The sites met so far, and the number of the one that fails.
+        static FAULTS: RefCell<(Vec<&'static str>, usize)> = const { RefCell::new((Vec::new(), usize::MAX)) };
+    }
+
+    pub(super) fn visit(name: &'static str) -> std::io::Result<()> {
+        FAULTS.with_borrow_mut(|(met, fails)| {
+            met.push(name);
+            if met.len() - 1 == *fails {
+                Err(std::io::Error::other(format!("injected at {name}")))
+            } else {
+                Ok(())
+            }
+        })
+    }
+
+    /// Runs `write` with the fault at every place that it meets, one after the other, and once
+    /// without; `look` sees whether it succeeded.
+    fn at_every_site(
+        write: impl Fn() -> Result<()>,
+        look: impl Fn(bool),
+    ) -> BTreeSet<&'static str> {
+        let mut failed = BTreeSet::new();
+        for number in 0.. {
+            FAULTS.set((Vec::new(), number));
+            let result = write();
+            let met = FAULTS.take().0;
+            FAULTS.set((Vec::new(), usize::MAX));
+            look(result.is_ok());
+            if number >= met.len() {
+                assert!(result.is_ok(), "nothing failed: {result:?}");
+                break;
+            }
+            let text = result.expect_err("a fault was injected").to_string();
+            assert!(text.contains(&format!("injected at {}", met[number])), "{text}");
+            failed.insert(met[number]);
+        }
+        failed
+    }
+
+    #[test]
+    fn a_fault_at_any_place_leaves_the_old_file_or_the_new_one() {
+        let folder = std::env::temp_dir().join(format!("properloss-sites-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for old in [None, Some("old")] {
+            let path = folder.join(format!("out-{}", old.is_some()));
+            let write = || {
+                match old {
+                    Some(old) => std::fs::write(&path, old).unwrap(),
+                    None => drop(std::fs::remove_file(&path)),
+                }
+                write_atomically(&path, |out| {
+                    out.write_all(&vec![b'x'; 100_000])?;
+                    out.write_all(b"end")
+                })
+            };
+            let look = |ok: bool| {
+                let now = std::fs::read_to_string(&path).ok();
+                if ok {
+                    assert_eq!(now.map(|text| text.len()), Some(100_003));
+                } else {
+                    assert_eq!(now.as_deref(), old);
+                }
+                let names = std::fs::read_dir(&folder).unwrap().flatten();
+                let left = names.filter(|e| e.file_name().to_string_lossy().ends_with(".tmp"));
+                assert_eq!(left.count(), 0, "a temporary file is left");
+            };
+            let sites = at_every_site(write, look);
+            assert_eq!(sites, BTreeSet::from(["create", "flush", "rename", "sync", "write"]));
+            assert!(!TEMPORARIES.lock().unwrap().contains(&path));
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        // A device is written directly.
+        let sites =
+            at_every_site(|| write_atomically("/dev/null".as_ref(), |o| o.write_all(b"x")), |_| {});
+        assert_eq!(sites, BTreeSet::from(["flush", "open a device", "write"]));
+    }
+
+    #[test]
+    fn only_our_own_names_are_temporary() {
+        let is = |candidate: &str| is_temporary_of(candidate.as_ref(), "m.json".as_ref());
+        assert!(is(".m.json.12-0.tmp"));
+        for other in
+            ["m.json", ".m.json.tmp", ".m.json.12.tmp", ".m.json.-1.tmp", ".x.json.1-2.tmp"]
+        {
+            assert!(!is(other), "{other}");
         }
     }
 }

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Position, Result, clipped};
 use crate::labels::Classes;
 use crate::options::{LabelUse, Missing, UnknownCategory};
+pub use crate::sparse_columns::SparseColumns;
 use crate::table::{Cell, Table, find_column};
 
 /// How a table becomes features: learned from the training data, kept in the model file.
@@ -14,6 +15,9 @@ use crate::table::{Cell, Table, find_column};
 pub struct Encoder {
     /// The feature columns, in the order of the features.
     pub columns: Vec<Column>,
+    /// Numbered columns in the place of named ones: for sparse files of very many columns.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sparse: Option<SparseColumns>,
     /// The label column and its classes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub label: Option<Label>,
@@ -88,6 +92,7 @@ impl Encoder {
         let column = |name| Column { name, kind: ColumnKind::Numeric { fill: None } };
         Self {
             columns: names.into_iter().map(column).collect(),
+            sparse: None,
             label: None,
             weight: None,
             missing: Missing::Error,
@@ -97,12 +102,14 @@ impl Encoder {
 
     /// The number of features.
     pub fn width(&self) -> usize {
-        self.columns.iter().map(Column::width).sum()
+        let numbered = self.sparse.as_ref().map_or(0, |sparse| sparse.indices.len());
+        self.columns.iter().map(Column::width).sum::<usize>() + numbered
     }
 
-    /// The names of the features: the column's, or `column=category`.
+    /// The names of the features: the column's, or `column=category`. None for numbered columns,
+    /// whose names would take more memory than their values; see [`Encoder::feature_name`].
     pub fn feature_names(&self) -> Vec<String> {
-        let mut names = Vec::with_capacity(self.width());
+        let mut names = Vec::new();
         for column in &self.columns {
             match &column.kind {
                 ColumnKind::Numeric { .. } => names.push(column.name.clone()),
@@ -114,6 +121,14 @@ impl Encoder {
         names
     }
 
+    /// The name of feature `j`; empty beyond the last.
+    pub fn feature_name(&self, j: usize) -> String {
+        match &self.sparse {
+            Some(sparse) => sparse.name(j),
+            None => self.feature_names().get(j).cloned().unwrap_or_default(),
+        }
+    }
+
     /// The first categorical column, if any.
     pub(crate) fn first_categorical(&self) -> Option<&Column> {
         self.columns.iter().find(|c| matches!(c.kind, ColumnKind::Categorical { .. }))
@@ -121,6 +136,13 @@ impl Encoder {
 
     /// What is wrong with an encoder that was read from a file: the field and the reason.
     pub(crate) fn check(&self) -> std::result::Result<(), (String, String)> {
+        if let Some(sparse) = &self.sparse {
+            sparse.check()?;
+            if !self.columns.is_empty() {
+                let reason = "named and numbered columns at once";
+                return Err(("encoder.sparse".into(), reason.into()));
+            }
+        }
         let mut seen = std::collections::HashSet::new();
         for (index, column) in self.columns.iter().enumerate() {
             let at = |what: &str| format!("encoder.columns[{index}] ({:?}){what}", column.name);
@@ -168,6 +190,7 @@ impl Encoder {
         label: LabelUse,
         unknown: UnknownCategory,
     ) -> Result<BoundEncoder<'e>> {
+        self.refuse_numbered(table.file())?;
         let available = table.columns();
         let position = |name: &String| available.iter().position(|c| c == name);
         let found: Vec<Option<usize>> = self.columns.iter().map(|c| position(&c.name)).collect();
@@ -200,6 +223,16 @@ impl Encoder {
             weight: weight_column,
             unknown,
         })
+    }
+
+    /// Numbered columns are found in LibSVM files only.
+    pub(crate) fn refuse_numbered(&self, file: &std::path::Path) -> Result<()> {
+        match &self.sparse {
+            None => Ok(()),
+            Some(sparse) => {
+                Err(Error::SparseModel { file: file.to_path_buf(), columns: sparse.indices.len() })
+            }
+        }
     }
 
     pub(crate) fn is_missing(&self, cell: &Cell<'_>) -> bool {
@@ -267,7 +300,7 @@ impl BoundEncoder<'_> {
             if training && missing_rule == Missing::Drop {
                 return Ok(Encoded::Skipped(Skip::Missing));
             }
-            let (place, value) = (table.place(position, index), cell_text(cell).into_owned());
+            let (place, value) = (table.place(position, index), clipped(&cell_text(cell)));
             Err(if training {
                 Error::MissingValue { place, value }
             } else {
@@ -287,7 +320,7 @@ impl BoundEncoder<'_> {
                     None => {
                         return Err(Error::UnknownLabel {
                             place: table.place(position, index),
-                            value: value.into_owned(),
+                            value: clipped(&value),
                             known: label.classes.all(),
                         });
                     }
@@ -332,7 +365,7 @@ impl BoundEncoder<'_> {
                         Err(_) => {
                             return Err(Error::UnknownCategory {
                                 place: table.place(position, index),
-                                value: text.into_owned(),
+                                value: clipped(&text),
                                 known: categories.clone(),
                             });
                         }
@@ -350,7 +383,7 @@ fn number(table: &dyn Table, position: Position, index: usize, cell: &Cell<'_>) 
         Some(number) => number,
         None => {
             let place = table.place(position, index);
-            return Err(Error::NotANumber { place, value: cell_text(cell).into_owned() });
+            return Err(Error::NotANumber { place, value: clipped(&cell_text(cell)) });
         }
     };
     if number.is_finite() {
@@ -358,7 +391,7 @@ fn number(table: &dyn Table, position: Position, index: usize, cell: &Cell<'_>) 
     } else {
         Err(Error::NotFinite {
             place: table.place(position, index),
-            value: cell_text(cell).into_owned(),
+            value: clipped(&cell_text(cell)),
         })
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::memory::shown_bytes;
+
 /// `Result` with the crate's [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -92,6 +94,21 @@ pub enum Error {
     /// The operating system refused to write.
     #[error("{}: cannot write: {source}", file.display())]
     Write { file: PathBuf, source: std::io::Error },
+    /// More memory than may be used.
+    #[error(
+        "{place}: reading it takes {}{}, but {} may be used",
+        if *so_far { "more than " } else { "" }, shown_bytes((*needed).min(if *so_far { *budget } else { u64::MAX })), shown_bytes(*budget)
+    )]
+    Memory { place: Box<Place>, needed: u64, budget: u64, so_far: bool },
+    /// A line, field or number longer than any file needs.
+    #[error("{place}: {what} is longer than the limit of {limit}")]
+    TooLong { place: Place, what: &'static str, limit: String },
+    /// More columns than a text table may have.
+    #[error("{place}: more than {limit} columns")]
+    TooManyColumns { place: Place, limit: usize },
+    /// A model of numbered columns, given a table or images.
+    #[error("{}: the model is of {columns} numbered sparse columns, which only a LibSVM file carries", file.display())]
+    SparseModel { file: PathBuf, columns: usize },
     /// Nothing in the file.
     #[error("{}: the file is empty", file.display())]
     EmptyFile { file: PathBuf },
@@ -276,6 +293,13 @@ impl Error {
             Self::Write { .. } => {
                 "check that the directory exists and can be written; nothing was changed".into()
             }
+            Self::Memory { .. } => "allow more with --memory, or use fewer rows or columns \
+                (--ignore), --single-precision, or a sparse (LibSVM) file"
+                .into(),
+            Self::TooLong { what: "a field", .. } => "look for an open quote".into(),
+            Self::TooLong { .. } => "is it a file of this format?".into(),
+            Self::TooManyColumns { .. } => "write it as a LibSVM file".into(),
+            Self::SparseModel { .. } => "use a LibSVM file".into(),
             Self::EmptyFile { .. } | Self::NoRows { .. } => {
                 "the file needs a header line and at least one row".into()
             }
@@ -397,12 +421,25 @@ pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".into();
     }
-    let mut text =
-        names.iter().take(SHOWN).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", ");
+    let mut text = names
+        .iter()
+        .take(SHOWN)
+        .map(|n| format!("{:?}", clipped(n)))
+        .collect::<Vec<_>>()
+        .join(", ");
     if names.len() > SHOWN {
         text.push_str(&format!(" and {} more", names.len() - SHOWN));
     }
     text
+}
+
+/// At most 200 characters of a text that stands in a message.
+pub(crate) fn clipped(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+    }
 }
 
 fn list_paths(paths: &[PathBuf]) -> String {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::encoder::{Column, ColumnKind, Encoder, Label, cell_number, cell_text, is_missing};
-use crate::error::{Error, Place, Position, Result};
+use crate::error::{Error, Place, Position, Result, clipped};
 use crate::labels::LabelValues;
+use crate::memory::CATEGORY_LIMIT;
 use crate::options::{Missing, ReadOptions};
 use crate::table::{Cell, Table, find_column};
 
@@ -38,15 +39,23 @@ impl Encoder {
     /// than half of them are; between the two it is an error, because a few texts among numbers are
     /// more likely mistakes than categories.
     pub fn fit(open: &dyn Fn() -> Result<Box<dyn Table>>, options: &ReadOptions) -> Result<Self> {
+        Ok(Self::fit_counted(open, options)?.0)
+    }
+
+    /// The same with the number of rows that will be kept.
+    pub(crate) fn fit_counted(
+        open: &dyn Fn() -> Result<Box<dyn Table>>,
+        options: &ReadOptions,
+    ) -> Result<(Self, u64)> {
         let mut table = open()?;
         let roles = roles(table.as_ref(), options)?;
         let mut profiles: Vec<Profile> = Vec::new();
         for &index in &roles.features {
             let declared = options.categorical.contains(&table.columns()[index]);
-            let limit = if declared { usize::MAX } else { options.max_categories };
+            let limit = if declared { CATEGORY_LIMIT } else { options.max_categories };
             profiles.push(Profile { as_categories: declared, limit, ..Profile::default() });
         }
-        let labels = scan(table.as_mut(), &roles, options, &mut profiles)?;
+        let (labels, rows) = scan(table.as_mut(), &roles, options, &mut profiles)?;
         let label_name = table.columns()[roles.label].clone();
         let classes = labels.resolve(
             &options.negative,
@@ -77,13 +86,15 @@ impl Encoder {
         for (profile, &index) in profiles.into_iter().zip(&roles.features) {
             columns.push(column(profile, table.as_ref(), index, options)?);
         }
-        Ok(Self {
+        let encoder = Self {
             columns,
+            sparse: None,
             label: Some(Label { column: Some(label_name), classes, skip_others: chosen(options) }),
             weight: options.weight.clone(),
             missing: options.missing,
             missing_words: options.missing_words.clone(),
-        })
+        };
+        Ok((encoder, rows))
     }
 }
 
@@ -137,13 +148,13 @@ fn roles(table: &dyn Table, options: &ReadOptions) -> Result<Roles> {
     Ok(Roles { label, weight, features })
 }
 
-/// One pass over the rows that will be kept.
+/// One pass over the rows that will be kept; with their number.
 fn scan(
     table: &mut dyn Table,
     roles: &Roles,
     options: &ReadOptions,
     profiles: &mut [Profile],
-) -> Result<LabelValues> {
+) -> Result<(LabelValues, u64)> {
     let mut used = roles.features.clone();
     used.push(roles.label);
     used.extend(roles.weight);
@@ -164,7 +175,7 @@ fn scan(
         if missing(&label) {
             return Err(Error::MissingValue {
                 place: table.place(position, roles.label),
-                value: cell_text(&label).into_owned(),
+                value: clipped(&cell_text(&label)),
             });
         }
         let number = labels.add(&cell_text(&label), position);
@@ -178,7 +189,7 @@ fn scan(
         for (profile, &index) in profiles.iter_mut().zip(&roles.features) {
             let cell = table.cell(index);
             if missing(&cell) {
-                let value = cell_text(&cell).into_owned();
+                let value = clipped(&cell_text(&cell));
                 if options.missing == Missing::Error {
                     return Err(Error::MissingValue { place: table.place(position, index), value });
                 }
@@ -198,7 +209,7 @@ fn scan(
     if rows == dropped + other_class && dropped > 0 {
         return Err(Error::NoRowsLeft { file, rows, dropped, other_class });
     }
-    Ok(labels)
+    Ok((labels, rows - dropped - other_class))
 }
 
 impl Profile {
@@ -206,7 +217,7 @@ impl Profile {
     fn add(&mut self, cell: &Cell<'_>, position: Position) -> std::result::Result<(), String> {
         match cell_number(cell) {
             Some(number) if !self.as_categories && !number.is_finite() => {
-                return Err(cell_text(cell).into_owned());
+                return Err(clipped(&cell_text(cell)));
             }
             Some(number) => {
                 self.numbers += 1;
@@ -218,7 +229,7 @@ impl Profile {
             None => {
                 self.texts += 1;
                 if self.first_text.is_none() {
-                    self.first_text = Some((position, cell_text(cell).into_owned()));
+                    self.first_text = Some((position, clipped(&cell_text(cell))));
                 }
             }
         }

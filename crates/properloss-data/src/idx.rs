@@ -8,9 +8,10 @@ use crate::dataset::{DataDescription, Dataset, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result};
 use crate::labels::{Classes, LabelValues};
+use crate::memory::Budget;
 use crate::options::ReadOptions;
 use crate::read::no_names;
-use crate::source::{Source, read_error};
+use crate::source::{Source, read_error, read_whole};
 
 /// The IDX code of unsigned bytes, the only type that image sets use.
 const UNSIGNED_BYTE: u8 = 0x08;
@@ -26,6 +27,11 @@ pub struct IdxArray {
 
 /// Reads an IDX file of unsigned bytes, plain or gzip.
 pub fn read_idx(source: &Source) -> Result<IdxArray> {
+    read_within(source, Budget::of_machine(), 0)
+}
+
+/// The same, if the budget has room for the values and for `further` bytes with each of them.
+fn read_within(source: &Source, budget: Budget, further: u64) -> Result<IdxArray> {
     let file = source.name().to_path_buf();
     let mut input = source.open()?;
     let fail = |error| read_error(source.name(), error);
@@ -62,9 +68,10 @@ pub fn read_idx(source: &Source) -> Result<IdxArray> {
         .map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize)
         .collect();
     let expected = shape.iter().map(|&n| n as u64).fold(1u64, u64::saturating_mul);
+    budget.ask(&file, expected.saturating_mul(1 + further))?;
     // The header is not believed before the bytes are there: memory grows with the file only.
-    let mut values = Vec::new();
-    input.by_ref().take(expected).read_to_end(&mut values).map_err(fail)?;
+    let mut values = read_whole(&mut input.by_ref().take(expected), &file, budget)?;
+    values.shrink_to_fit();
     let mut found = values.len() as u64;
     if found == expected {
         found += rest(&mut input).map_err(fail)?;
@@ -90,7 +97,7 @@ fn rest(input: &mut dyn BufRead) -> std::io::Result<u64> {
 
 /// Labelled images: pixels divided by 255, features named `pixel1`, `pixel2`, ...
 pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
-    let images = image_array(source)?;
+    let images = image_array(source, options)?;
     let labels_source = labels_source(source, options)?;
     let values = label_array(&labels_source, source, &images)?;
     let mut found = LabelValues::default();
@@ -111,7 +118,7 @@ pub(crate) fn read_encoded(
     encoder: &Encoder,
     options: &ReadOptions,
 ) -> Result<Dataset> {
-    let images = image_array(source)?;
+    let images = image_array(source, options)?;
     check_features(source, encoder, &images)?;
     let labels_source = labels_source(source, options)?;
     let values = label_array(&labels_source, source, &images)?;
@@ -126,8 +133,12 @@ pub(crate) fn read_encoded(
 }
 
 /// The images alone, for prediction, with their number of pixels checked against the model.
-pub(crate) fn read_images(source: &Source, encoder: &Encoder) -> Result<(Features, usize)> {
-    let images = image_array(source)?;
+pub(crate) fn read_images(
+    source: &Source,
+    encoder: &Encoder,
+    options: &ReadOptions,
+) -> Result<(Features, usize)> {
+    let images = image_array(source, options)?;
     check_features(source, encoder, &images)?;
     let all: Vec<usize> = (0..images.shape[0]).collect();
     Ok((scaled(&images, &all), all.len()))
@@ -137,8 +148,9 @@ fn pixels(images: &IdxArray) -> usize {
     images.shape[1..].iter().product()
 }
 
-fn image_array(source: &Source) -> Result<IdxArray> {
-    let images = read_idx(source)?;
+fn image_array(source: &Source, options: &ReadOptions) -> Result<IdxArray> {
+    // A pixel is held once as a byte and once in 4 bytes.
+    let images = read_within(source, Budget::or_machine(options.memory), 4)?;
     let file = || source.name().to_path_buf();
     if images.shape.len() < 2 {
         return Err(Error::WrongIdx {
@@ -174,6 +186,7 @@ fn label_array(source: &Source, images_source: &Source, images: &IdxArray) -> Re
 }
 
 fn check_features(source: &Source, encoder: &Encoder, images: &IdxArray) -> Result<()> {
+    encoder.refuse_numbered(source.name())?;
     if let Some(column) = encoder.first_categorical() {
         return Err(Error::CategoricalModel {
             file: source.name().to_path_buf(),

@@ -9,6 +9,7 @@
 //! | [`synthetic`], [`random`] | examples with known probabilities, from a stream that never changes |
 //! | [`split`] | stratified train/test splits and folds |
 //! | [`model_file`] | model and loss files, version 1 |
+//! | [`memory`] | what reading may take, and the limits that no file passes |
 //! | [`atomic`] | outputs that appear whole or not at all |
 #![forbid(unsafe_code)]
 
@@ -22,11 +23,13 @@ mod fit_encoder;
 pub mod idx;
 pub mod labels;
 mod libsvm;
+pub mod memory;
 pub mod model_file;
 pub mod options;
 pub mod random;
 pub mod read;
 pub mod source;
+mod sparse_columns;
 pub mod split;
 pub mod synthetic;
 pub mod table;

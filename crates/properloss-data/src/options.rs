@@ -82,6 +82,8 @@ pub struct ReadOptions {
     pub header: bool,
     /// How tables are held in memory. (IDX images are `F32`, LibSVM rows sparse `f64`.)
     pub storage: Storage,
+    /// The bytes that reading may take; by default what the machine has free.
+    pub memory: Option<u64>,
     /// LibSVM: indices count from 0, not from 1.
     pub zero_based: bool,
     /// LibSVM: the number of features; by default the largest index.
@@ -106,6 +108,7 @@ impl Default for ReadOptions {
             delimiter: None,
             header: true,
             storage: Storage::F64,
+            memory: None,
             zero_based: false,
             features: None,
             labels_file: None,

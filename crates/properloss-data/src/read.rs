@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::dataset::{DataDescription, Dataset, Features};
 use crate::encoder::{Encoded, Encoder, Skip};
 use crate::error::{Error, Place, Position, Result};
+use crate::memory::{Budget, Tally};
 use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
 use crate::source::Source;
 use crate::table::{CsvFormat, CsvTable, Table};
@@ -94,8 +95,9 @@ pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
     let dataset = match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let open = || open_table(source, format, options);
-            let encoder = Encoder::fit(&open, options)?;
-            read_table(open()?, encoder, true, UnknownCategory::Error, options.storage, format)
+            let (encoder, rows) = Encoder::fit_counted(&open, options)?;
+            let rows = Some(rows);
+            read_table(open()?, encoder, rows, UnknownCategory::Error, options, format)
         }
         Format::Libsvm => libsvm::read(source, options),
         Format::Idx => idx::read(source, options),
@@ -126,7 +128,7 @@ pub fn read_encoded(
     match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let table = open_table(source, format, options)?;
-            read_table(table, encoder.clone(), false, unknown, options.storage, format)
+            read_table(table, encoder.clone(), None, unknown, options, format)
         }
         Format::Libsvm => libsvm::read_encoded(source, encoder, options),
         Format::Idx => idx::read_encoded(source, encoder, options),
@@ -138,8 +140,10 @@ pub fn read_encoded(
 pub struct EncodedRow<'a> {
     /// Where it stands in the file.
     pub position: Position,
-    /// Its features.
+    /// Its features; of a sparse row those that are stored.
     pub features: &'a [f64],
+    /// The column of each feature, increasing, for a sparse row; `None`: all columns in order.
+    pub columns: Option<&'a [u32]>,
 }
 
 /// Encodes a file row by row for prediction, in constant memory: `visit` sees the rows in order and
@@ -162,11 +166,16 @@ pub fn for_each_row<E: From<Error>>(
         }
         Format::Libsvm => libsvm::for_each_row(source, encoder, options, visit),
         Format::Idx => {
-            let (features, _) = idx::read_images(source, encoder)?;
+            let (features, _) = idx::read_images(source, encoder, options)?;
             let mut row = vec![0.0; features.columns()];
+            let columns = None;
             for i in 0..features.rows() {
                 features.copy_row(i, &mut row);
-                visit(EncodedRow { position: Position::Row(i as u64 + 1), features: &row })?;
+                visit(EncodedRow {
+                    position: Position::Row(i as u64 + 1),
+                    features: &row,
+                    columns,
+                })?;
             }
             Ok(())
         }
@@ -184,7 +193,7 @@ pub fn for_each_table_row<E: From<Error>>(
     let mut row = vec![0.0; encoder.width()];
     while let Some(position) = table.next_row()? {
         bound.encode(table.as_ref(), position, false, &mut row)?;
-        visit(EncodedRow { position, features: &row })?;
+        visit(EncodedRow { position, features: &row, columns: None })?;
     }
     Ok(())
 }
@@ -231,7 +240,7 @@ pub fn open_table(
 ) -> Result<Box<dyn Table>> {
     if format == Format::Parquet {
         #[cfg(feature = "parquet")]
-        return Ok(Box::new(crate::table::ParquetTable::open(source)?));
+        return Ok(Box::new(crate::table::ParquetTable::open(source, options.memory)?));
         #[cfg(not(feature = "parquet"))]
         return Err(Error::FormatNotBuilt { file: source.name().to_path_buf(), format: "Parquet" });
     }
@@ -249,20 +258,39 @@ pub fn csv_format(name: &Path, format: Format, options: &ReadOptions) -> CsvForm
     csv
 }
 
-/// The second pass: encodes the rows of a table.
+/// The second pass: encodes the rows of a table. At training the first pass has counted them, and
+/// their memory is asked for at once.
 fn read_table(
     mut table: Box<dyn Table>,
     encoder: Encoder,
-    training: bool,
+    rows: Option<u64>,
     unknown: UnknownCategory,
-    storage: Storage,
+    options: &ReadOptions,
     format: Format,
 ) -> Result<Dataset> {
-    let columns = encoder.width();
+    let (columns, storage, training) = (encoder.width(), options.storage, rows.is_some());
+    let budget = Budget::or_machine(options.memory);
+    let value_bytes = match storage {
+        Storage::F64 => 8,
+        Storage::F32 => 4,
+    };
+    let row_bytes = columns as u64 * value_bytes + 1 + 8 * u64::from(encoder.weight.is_some());
+    budget.ask(table.file(), rows.unwrap_or(0).saturating_mul(row_bytes))?;
+    let mut tally = Tally::new(budget, table.file());
     let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
     let mut labels = Vec::new();
     let mut weights = encoder.weight.as_ref().map(|_| Vec::new());
     let (mut narrow, mut wide): (Vec<f32>, Vec<f64>) = (Vec::new(), Vec::new());
+    if let Some(rows) = rows.and_then(|rows| usize::try_from(rows).ok()) {
+        tally.reserve(&mut labels, rows)?;
+        if let Some(weights) = &mut weights {
+            tally.reserve(weights, rows)?;
+        }
+        match storage {
+            Storage::F64 => tally.reserve(&mut wide, rows.saturating_mul(columns))?,
+            Storage::F32 => tally.reserve(&mut narrow, rows.saturating_mul(columns))?,
+        }
+    }
     let mut row = vec![0.0; columns];
     let mut description = DataDescription {
         source: table.file().display().to_string(),
@@ -275,13 +303,14 @@ fn read_table(
             Encoded::Skipped(Skip::Missing) => description.dropped_missing += 1,
             Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
             Encoded::Row { label, weight } => {
-                labels.push(label.unwrap_or(0));
+                tally.push(&mut labels, label.unwrap_or(0))?;
                 if let Some(weights) = &mut weights {
-                    weights.push(weight);
+                    tally.push(weights, weight)?;
                 }
                 match storage {
-                    Storage::F64 => wide.extend_from_slice(&row),
+                    Storage::F64 => tally.extend(&mut wide, &row)?,
                     Storage::F32 => {
+                        tally.reserve(&mut narrow, columns)?;
                         for (&x, column) in row.iter().zip(0..) {
                             narrow.push(narrowed(x, table.as_ref(), position, column, &encoder)?);
                         }

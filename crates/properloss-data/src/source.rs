@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::memory::{Budget, Tally};
 
 const BUFFER: usize = 1 << 16;
 
@@ -22,14 +23,32 @@ pub enum Source {
         /// The content, plain or gzip.
         bytes: Arc<[u8]>,
     },
+    /// Anything that can be opened again and again, such as a member of an archive.
+    Stream {
+        /// What messages call it.
+        name: PathBuf,
+        /// Opens it at its start.
+        open: Opener,
+    },
+}
+
+/// A function that opens a stream at its start.
+#[derive(Clone)]
+pub struct Opener(Arc<dyn Fn() -> std::io::Result<Box<dyn Read>> + Send + Sync>);
+
+impl std::fmt::Debug for Opener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Opener")
+    }
 }
 
 impl Source {
-    /// All of standard input, read now.
-    pub fn stdin() -> Result<Self> {
+    /// All of standard input, read now, if the bytes `memory` (or what is free) can hold it twice:
+    /// once as it comes and once as the source keeps it.
+    pub fn stdin(memory: Option<u64>) -> Result<Self> {
         let name = PathBuf::from("standard input");
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| Error::read(&name, e))?;
+        let mut input = std::io::stdin().lock();
+        let bytes = read_whole(&mut input, &name, Budget::or_machine(memory))?;
         Ok(Self::Memory { name, bytes: bytes.into() })
     }
 
@@ -38,11 +57,19 @@ impl Source {
         Self::Memory { name: name.into(), bytes: bytes.into() }
     }
 
-    /// The path, or the name of the memory.
+    /// What `open` opens.
+    pub fn stream(
+        name: &str,
+        open: impl Fn() -> std::io::Result<Box<dyn Read>> + Send + Sync + 'static,
+    ) -> Self {
+        Self::Stream { name: name.into(), open: Opener(Arc::new(open)) }
+    }
+
+    /// The path, or the name of the memory or stream.
     pub fn name(&self) -> &Path {
         match self {
             Self::Path(path) => path,
-            Self::Memory { name, .. } => name,
+            Self::Memory { name, .. } | Self::Stream { name, .. } => name,
         }
     }
 
@@ -56,7 +83,18 @@ impl Source {
             Self::Memory { name, bytes } => {
                 decompressed(std::io::Cursor::new(Arc::clone(bytes)), name)
             }
+            Self::Stream { name, open } => {
+                decompressed((open.0)().map_err(|e| Error::read(name, e))?, name)
+            }
         }
+    }
+
+    /// The same as bytes in memory, for formats that are not read from front to back; a file stays.
+    pub(crate) fn seekable(&self, budget: Budget) -> Result<Self> {
+        let Self::Stream { name, open } = self else { return Ok(self.clone()) };
+        let mut input = (open.0)().map_err(|e| Error::read(name, e))?;
+        let bytes = read_whole(&mut input, name, budget)?;
+        Ok(Self::Memory { name: name.clone(), bytes: bytes.into() })
     }
 
     /// The first bytes after decompression; fewer if the file is shorter.
@@ -82,6 +120,21 @@ pub(crate) fn decompressed(input: impl Read + 'static, name: &Path) -> Result<Bo
         Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
     } else {
         Ok(Box::new(input))
+    }
+}
+
+/// Everything that `input` has left, within the budget.
+pub(crate) fn read_whole(input: &mut dyn Read, name: &Path, budget: Budget) -> Result<Vec<u8>> {
+    let mut tally = Tally::new(Budget::new(budget.bytes() / 2), name);
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut piece = vec![0; BUFFER];
+    loop {
+        match input.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => tally.extend(&mut bytes, &piece[..count])?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(read_error(name, error)),
+        }
     }
 }
 

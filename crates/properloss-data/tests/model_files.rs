@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 fn model() -> ModelFile {
     let encoder = Encoder {
+        sparse: None,
         columns: vec![
             Column { name: "age".into(), kind: ColumnKind::Numeric { fill: Some(41.5) } },
             Column {

@@ -62,7 +62,7 @@ fn libsvm_mistakes_name_line_and_field() {
     assert_eq!(what("1 1:1\n0 1\n"), format!("{file}: \"1\" is not an index:value pair"));
     assert_eq!(what("1 1:1\n0 a:1\n"), format!("{file}: \"a:1\" is not an index:value pair"));
     assert_eq!(what("1 1:1\n0 1:x\n"), format!("{file}: \"1:x\" is not an index:value pair"));
-    assert_eq!(what("1 1:1\n0 0:1\n"), format!("{file}: index 0 is outside 1..=4294967295"));
+    assert_eq!(what("1 1:1\n0 0:1\n"), format!("{file}: index 0 is outside 1..=4294967296"));
     assert_eq!(
         what("1 1:1\n0 3:1 2:1\n"),
         format!("{file}: index 2 comes after 3; indices must increase")
@@ -108,11 +108,11 @@ fn libsvm_prediction_knows_the_width_of_the_model() {
     let options = ReadOptions::default();
     let mut seen = Vec::new();
     for_each_row(&libsvm("0 2:7\n9\n"), &data.encoder, UnknownCategory::Error, &options, |row| {
-        seen.push(row.features.to_vec());
+        seen.push((row.columns.unwrap().to_vec(), row.features.to_vec()));
         Ok::<(), Error>(())
     })
     .unwrap();
-    assert_eq!(seen, [[0.0, 7.0, 0.0], [0.0; 3]]);
+    assert_eq!(seen, [(vec![1], vec![7.0]), (vec![], vec![])]);
     let unknown = UnknownCategory::Error;
     let error = read_encoded(&libsvm("1 4:1\n"), &data.encoder, unknown, &options).unwrap_err();
     assert_eq!(error.to_string(), "train.libsvm, line 1: index 4 is outside 1..=3");

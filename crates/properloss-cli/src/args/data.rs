@@ -137,6 +137,7 @@ impl FileArgs {
             zero_based: self.zero_based,
             labels_file: self.labels_file.clone(),
             storage: if self.single_precision { Storage::F32 } else { Storage::F64 },
+            memory: crate::memory::given(),
             ..ReadOptions::default()
         })
     }
@@ -179,5 +180,9 @@ fn delimiter(text: &str) -> Result<u8> {
 
 /// A file, or all of standard input for `-`.
 pub fn source(path: &Path) -> Result<Source> {
-    if path == Path::new("-") { Ok(Source::stdin()?) } else { Ok(Source::from(path)) }
+    if path == Path::new("-") {
+        Ok(Source::stdin(crate::memory::given())?)
+    } else {
+        Ok(Source::from(path))
+    }
 }

@@ -37,6 +37,15 @@ pub struct Cli {
     /// Number of threads [default: all cores]. The results do not depend on it.
     #[arg(long, value_name = "N", global = true, help_heading = "Global options")]
     pub threads: Option<usize>,
+    /// The most memory to use, such as 2GB [default: what the machine has free].
+    #[arg(long, value_name = "SIZE", global = true, value_parser = bytes)]
+    #[arg(help_heading = "Global options")]
+    pub memory: Option<u64>,
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let bytes = properloss_data::memory::parse_bytes(text);
+    bytes.ok_or_else(|| "it must be a number of bytes, such as 500MB or 2GB".into())
 }
 
 /// The commands.

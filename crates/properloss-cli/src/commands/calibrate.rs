@@ -40,7 +40,7 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     }
     let outside = scores.iter().position(|score| !(0.0..=1.0).contains(score));
     if let (KindArg::Probabilities, Some(i)) = (args.kind, outside) {
-        let (file, column) = (args.data.display(), &dataset.feature_names[0]);
+        let (file, column) = (args.data.display(), dataset.encoder.feature_name(0));
         return Err(Failure::user(
             format!("{file}, row {}, column {column:?}: {} is not a probability", i + 1, scores[i]),
             "pass --kind scores for numbers outside [0, 1]",

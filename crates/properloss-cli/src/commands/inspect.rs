@@ -32,6 +32,9 @@ pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
         json["intercept"] = json!(model.intercept);
         json["weights"] = json!(model.weights);
         json["feature_names"] = json!(model.feature_names);
+        if let Some(sparse) = &model.preprocessing.encoder.sparse {
+            json["columns"] = json!(sparse);
+        }
         json["classes"] = json!(model.classes);
     }
     json["fitted"] = json!(fitted);
@@ -89,7 +92,7 @@ fn weights(model: &ModelFile) -> String {
     let mut table = Table::new(&["feature", "weight", name]);
     table.row(["(intercept)".into(), short(model.intercept), String::new()]);
     for &j in order.iter().take(ROWS) {
-        table.row([model.feature_names[j].clone(), short(model.weights[j]), short(effect[j])]);
+        table.row([model.feature_name(j), short(model.weights[j]), short(effect[j])]);
     }
     let more = effect.len().saturating_sub(ROWS);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };

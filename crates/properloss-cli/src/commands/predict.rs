@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::stdin;
 use std::path::Path;
 
-use properloss::sample::Matrix;
+use properloss::sample::{Indices, Matrix, Offsets, Values};
 use properloss::train::Model;
 use properloss_data::error::Position;
 use properloss_data::read::{EncodedRow, csv_format, for_each_row, for_each_table_row};
@@ -19,6 +19,8 @@ use crate::progress::Progress;
 
 /// Numbers held at a time: rows times features.
 const BUFFER: usize = 1 << 18;
+/// Rows held at a time.
+const ROWS: usize = 4096;
 
 /// Runs the command.
 pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
@@ -38,8 +40,9 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
         json: talk.json,
         data: &args.data,
         rows: Vec::new(),
+        sparse: None,
         positions: Vec::new(),
-        capacity: (BUFFER / file.weights.len()).clamp(1, 4096),
+        any: false,
         text: String::new(),
         out: Stream::open(args.out.as_deref())?,
     };
@@ -75,21 +78,31 @@ struct Writer<'a> {
     threshold: f64,
     json: bool,
     data: &'a Path,
+    /// The values of the rows.
     rows: Vec<f64>,
+    /// Of sparse rows, where each ends and the column of each value.
+    sparse: Option<(Vec<usize>, Vec<u32>)>,
     positions: Vec<Position>,
-    capacity: usize,
+    any: bool,
     text: String,
     out: Stream,
 }
 
 impl Writer<'_> {
     fn add(&mut self, row: EncodedRow<'_>) -> Result<()> {
-        if self.positions.is_empty() && self.rows.capacity() == 0 {
+        if !self.any {
+            self.any = true;
             self.header();
         }
         self.rows.extend_from_slice(row.features);
+        if let Some(columns) = row.columns {
+            let (ends, all) = self.sparse.get_or_insert_with(|| (vec![0], Vec::new()));
+            all.extend_from_slice(columns);
+            ends.push(all.len());
+        }
         self.positions.push(row.position);
-        if self.positions.len() == self.capacity { self.flush() } else { Ok(()) }
+        let full = self.positions.len() >= ROWS || self.rows.len() + row.features.len() > BUFFER;
+        if full { self.flush() } else { Ok(()) }
     }
 
     fn header(&mut self) {
@@ -102,7 +115,15 @@ impl Writer<'_> {
 
     fn flush(&mut self) -> Result<()> {
         let count = self.positions.len();
-        let matrix = Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?;
+        let matrix = match &self.sparse {
+            None => Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?,
+            Some((starts, columns)) => Matrix::csr(
+                Offsets::Usize(starts),
+                Indices::U32(columns),
+                Values::F64(&self.rows),
+                self.model.coefficients().len(),
+            )?,
+        };
         let scores = self.model.scores(matrix)?;
         if let Some(i) = scores.iter().position(|z| z.is_nan()) {
             return Err(Failure::user(
@@ -116,6 +137,10 @@ impl Writer<'_> {
             self.line(z, p);
         }
         self.rows.clear();
+        if let Some((ends, columns)) = &mut self.sparse {
+            ends.truncate(1);
+            columns.clear();
+        }
         self.positions.clear();
         self.out.write(&self.text)?;
         self.text.clear();
@@ -152,7 +177,7 @@ impl Writer<'_> {
     }
 
     fn finish(mut self) -> Result<()> {
-        if self.rows.capacity() == 0 {
+        if !self.any {
             let file = if self.data == Path::new("-") {
                 "standard input".into()
             } else {
@@ -160,7 +185,9 @@ impl Writer<'_> {
             };
             return Err(properloss_data::Error::NoRows { file }.into());
         }
-        self.flush()?;
+        if !self.positions.is_empty() {
+            self.flush()?;
+        }
         self.out.finish()
     }
 }

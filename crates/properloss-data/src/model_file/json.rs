@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, Serializer};
 
+use super::bounds;
 use crate::error::{Error, Result};
 
 /// The first two fields of every file.
@@ -85,6 +86,7 @@ pub(super) fn from_json<T: DeserializeOwned>(
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], file: &Path) -> Result<T> {
+    bounds::check(bytes, file)?;
     serde_json::from_slice(bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();

@@ -10,6 +10,7 @@
 //! The numbers of "max-norm" and "standardise" are already in the weights and the intercept; the
 //! file keeps them to say how the model was fitted.
 
+mod bounds;
 mod history;
 mod json;
 mod link;
@@ -32,6 +33,8 @@ use crate::atomic::write_atomically;
 use crate::dataset::DataDescription;
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
+use crate::memory::Budget;
+use crate::source::read_whole;
 
 /// `format` of a model file.
 pub const MODEL_FORMAT: &str = "properloss-model";
@@ -51,7 +54,8 @@ pub struct ModelFile {
     pub link: Link,
     /// From a row of a table to the features that the weights are for.
     pub preprocessing: Preprocessing,
-    /// The names of the features.
+    /// The names of the features; none where the encoder has numbered columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feature_names: Vec<String>,
     /// The names of the classes 0 and 1.
     pub classes: [String; 2],
@@ -232,6 +236,12 @@ impl ModelFile {
         Ok(Model::new(self.weights.clone(), self.intercept, unit_rows, link)?)
     }
 
+    /// The name of feature `j`.
+    pub fn feature_name(&self, j: usize) -> String {
+        let name = || self.preprocessing.encoder.feature_name(j);
+        self.feature_names.get(j).cloned().unwrap_or_else(name)
+    }
+
     /// The loss of this model as a file of its own.
     pub fn loss(&self) -> LossFile {
         LossFile { link: self.link.clone(), provenance: Some(self.fitted.clone()) }
@@ -253,10 +263,14 @@ impl ModelFile {
         if features == 0 {
             return Err(("weights".into(), "there are none".into()));
         }
-        length("feature_names", self.feature_names.len())?;
         let names = self.preprocessing.encoder.feature_names();
-        length("preprocessing.encoder", names.len())?;
-        if let Some(j) = (0..features).find(|&j| names[j] != self.feature_names[j]) {
+        if self.preprocessing.encoder.sparse.is_none() {
+            length("feature_names", self.feature_names.len())?;
+        } else if !self.feature_names.is_empty() {
+            return Err(("feature_names".into(), "numbered columns have no names".into()));
+        }
+        length("preprocessing.encoder", self.preprocessing.encoder.width())?;
+        if let Some(j) = (0..names.len()).find(|&j| names[j] != self.feature_names[j]) {
             let reason =
                 format!("{:?}, but the encoder makes {:?}", self.feature_names[j], names[j]);
             return Err((format!("feature_names[{j}]"), reason));
@@ -332,7 +346,8 @@ pub fn read_any(path: &Path) -> Result<AnyFile> {
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| Error::read(path, error))
+    let mut file = std::fs::File::open(path).map_err(|error| Error::read(path, error))?;
+    read_whole(&mut file, path, Budget::of_machine())
 }
 
 fn bad_field(file: &Path, (field, reason): (String, String)) -> Error {

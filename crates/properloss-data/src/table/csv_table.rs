@@ -2,9 +2,12 @@
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::bounded::{Bounded, Refusal, Taken, refusal};
 use super::{Cell, Table, check_names};
 use crate::error::{Error, Place, Position, Result};
+use crate::memory::{COLUMN_LIMIT, FIELD_LIMIT, LINE_LIMIT, shown_bytes};
 use crate::source::{Source, decompressed, read_error};
 
 /// How a text table is written.
@@ -25,10 +28,12 @@ impl CsvFormat {
 }
 
 /// A CSV or TSV file, read line by line. Fields may be quoted; spaces around a field do not count.
+/// Records, fields and columns have the limits of [`crate::memory`].
 pub struct CsvTable {
     file: PathBuf,
     columns: Vec<String>,
-    reader: csv::Reader<Box<dyn BufRead>>,
+    reader: csv::Reader<Bounded>,
+    taken: Arc<Taken>,
     record: csv::StringRecord,
     /// Without a header the first record is the first row.
     first_is_row: bool,
@@ -46,6 +51,7 @@ impl CsvTable {
     }
 
     fn new(input: Box<dyn BufRead>, file: &Path, format: CsvFormat) -> Result<Self> {
+        let (input, taken) = Bounded::new(input, format.delimiter);
         let reader = csv::ReaderBuilder::new()
             .delimiter(format.delimiter)
             .has_headers(false)
@@ -55,6 +61,7 @@ impl CsvTable {
             file: file.to_path_buf(),
             columns: Vec::new(),
             reader,
+            taken,
             record: csv::StringRecord::new(),
             first_is_row: !format.header,
         };
@@ -72,10 +79,15 @@ impl CsvTable {
     }
 
     fn read_record(&mut self) -> Result<bool> {
-        self.reader.read_record(&mut self.record).map_err(|error| {
+        self.taken.reset();
+        let start = self.reader.position().line();
+        let found = self.reader.read_record(&mut self.record).map_err(|error| {
             let position = error.position().map_or(1, csv::Position::line);
             match error.into_kind() {
-                csv::ErrorKind::Io(error) => read_error(&self.file, error),
+                csv::ErrorKind::Io(error) => match refusal(&error) {
+                    Some(refusal) => self.refused(refusal, start),
+                    None => read_error(&self.file, error),
+                },
                 csv::ErrorKind::Utf8 { err, .. } => {
                     let mut place = Place::at(&self.file, Position::Line(position));
                     place.column = self.columns.get(err.field()).cloned();
@@ -87,7 +99,29 @@ impl CsvTable {
                     source: std::io::Error::other(format!("{other:?}")),
                 },
             }
-        })
+        })?;
+        // Most records are shorter than one field may be.
+        if self.record.as_slice().len() > FIELD_LIMIT
+            && self.record.iter().any(|field| field.len() > FIELD_LIMIT)
+        {
+            let place = Place::at(&self.file, Position::Line(self.line()));
+            let limit = shown_bytes(FIELD_LIMIT as u64);
+            return Err(Error::TooLong { place, what: "a field", limit });
+        }
+        if self.record.len() > COLUMN_LIMIT {
+            return Err(self.refused(Refusal::Fields, self.line()));
+        }
+        Ok(found)
+    }
+
+    fn refused(&self, refusal: Refusal, line: u64) -> Error {
+        let place = Place::at(&self.file, Position::Line(line));
+        match refusal {
+            Refusal::Fields => Error::TooManyColumns { place, limit: COLUMN_LIMIT },
+            Refusal::Length => {
+                Error::TooLong { place, what: "a line", limit: shown_bytes(LINE_LIMIT as u64) }
+            }
+        }
     }
 
     fn line(&self) -> u64 {

@@ -1,8 +1,13 @@
 //! Tables: rows of named columns, one at a time, whatever the file format.
 
+mod bounded;
 mod csv_table;
 #[cfg(feature = "parquet")]
+mod parquet_claims;
+#[cfg(feature = "parquet")]
 mod parquet_table;
+#[cfg(feature = "parquet")]
+mod thrift;
 
 use std::path::Path;
 

@@ -10,8 +10,10 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
+use super::parquet_claims::{Bytes, check_footer, check_pages};
 use super::{Cell, Table, check_names};
 use crate::error::{Error, Place, Position, Result};
+use crate::memory::Budget;
 use crate::source::Source;
 
 /// Rows decoded at a time: large enough to be fast, small beside a row group.
@@ -60,6 +62,8 @@ pub struct ParquetTable {
     /// For each column its place among the stored ones.
     leaves: Vec<usize>,
     reader: Box<dyn FileReader>,
+    bytes: Bytes,
+    budget: Budget,
     selected: Vec<Column>,
     /// For each column of the file its place in `selected`.
     slot: Vec<Option<usize>>,
@@ -71,9 +75,13 @@ pub struct ParquetTable {
 }
 
 impl ParquetTable {
-    /// Opens a file or memory.
-    pub fn open(source: &Source) -> Result<Self> {
+    /// Opens a file or memory; `memory` as in [`crate::ReadOptions::memory`].
+    pub fn open(source: &Source, memory: Option<u64>) -> Result<Self> {
         let file = source.name().to_path_buf();
+        let budget = Budget::or_machine(memory);
+        let source = &source.seekable(budget)?;
+        let mut bytes = Bytes::open(source)?;
+        check_footer(&mut bytes, &file, budget)?;
         let reader: Box<dyn FileReader> = match source {
             Source::Path(path) => {
                 let handle = File::open(path).map_err(|e| Error::read(path, e))?;
@@ -82,8 +90,9 @@ impl ParquetTable {
                 }
                 Box::new(guarded(&file, || SerializedFileReader::new(handle))?)
             }
+            Source::Stream { .. } => return Err(Error::EmptyFile { file }),
             Source::Memory { bytes, .. } => {
-                let bytes = bytes::Bytes::copy_from_slice(bytes);
+                let bytes = bytes::Bytes::from_owner(std::sync::Arc::clone(bytes));
                 Box::new(guarded(&file, || SerializedFileReader::new(bytes))?)
             }
         };
@@ -96,6 +105,8 @@ impl ParquetTable {
             columns,
             leaves,
             reader,
+            bytes,
+            budget,
             selected: Vec::new(),
             slot,
             next_group: 0,
@@ -110,6 +121,13 @@ impl ParquetTable {
         while self.rows_left_in_group == 0 {
             if self.next_group == self.reader.num_row_groups() {
                 return Ok(false);
+            }
+            for column in &self.selected {
+                let chunk = guarded(&self.file, || {
+                    let group = self.reader.metadata().row_group(self.next_group);
+                    Ok(group.column(column.leaf).byte_range())
+                })?;
+                check_pages(&mut self.bytes, chunk, &self.file, self.budget)?;
             }
             self.rows_left_in_group = guarded(&self.file, || {
                 let group = self.reader.get_row_group(self.next_group)?;

@@ -1,0 +1,166 @@
+//! What a Parquet file claims of itself, held against its bytes and the budget.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::thrift::{ELEMENT, Event, skim};
+use crate::error::{Error, Result};
+use crate::memory::Budget;
+use crate::source::Source;
+
+/// Row groups are numbered in 2 bytes.
+const ROW_GROUPS: usize = i16::MAX as usize;
+/// Groups within groups; the library walks down by recursion.
+const SCHEMA_DEPTH: usize = 64;
+/// A page header is read this much at a time; longer ones hold long statistics.
+const HEADER: usize = 1 << 12;
+/// No page header is longer than this.
+const HEADER_LIMIT: usize = 16 << 20;
+/// The most that a value of a dictionary takes in memory, besides its bytes.
+const DICTIONARY_VALUE: u64 = 32;
+
+/// The bytes of the file by their place.
+pub(super) enum Bytes {
+    File(File),
+    Memory(Arc<[u8]>),
+}
+
+impl Bytes {
+    pub(super) fn open(source: &Source) -> Result<Self> {
+        Ok(match source {
+            Source::Path(path) => Self::File(File::open(path).map_err(|e| Error::read(path, e))?),
+            Source::Memory { bytes, .. } => Self::Memory(Arc::clone(bytes)),
+            // Made seekable before.
+            Source::Stream { .. } => Self::Memory(Arc::from([])),
+        })
+    }
+
+    fn len(&mut self) -> std::io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(SeekFrom::End(0)),
+            Self::Memory(bytes) => Ok(bytes.len() as u64),
+        }
+    }
+
+    /// Up to `count` bytes from `start`; fewer at the end.
+    fn at(&mut self, start: u64, count: usize) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::File(file) => {
+                let mut bytes = Vec::new();
+                file.seek(SeekFrom::Start(start))?;
+                file.take(count as u64).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+            Self::Memory(bytes) => {
+                let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
+                let end = start.saturating_add(count).min(bytes.len());
+                Ok(bytes[start..end].to_vec())
+            }
+        }
+    }
+}
+
+fn damaged(file: &Path, reason: &str) -> Error {
+    Error::Parquet { file: file.to_path_buf(), reason: reason.into() }
+}
+
+/// The footer: `metadata, its length in 4 bytes, "PAR1"`. What is not such a file at all is left to
+/// the library, whose message is better.
+pub(super) fn check_footer(bytes: &mut Bytes, file: &Path, budget: Budget) -> Result<()> {
+    let fail = |error| Error::read(file, error);
+    let length = bytes.len().map_err(fail)?;
+    let tail = bytes.at(length.saturating_sub(8), 8).map_err(fail)?;
+    let [a, b, c, d, b'P', b'A', b'R', b'1'] = tail[..] else { return Ok(()) };
+    let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
+    let Some(start) = length.checked_sub(8 + footer) else { return Ok(()) };
+    // As the library holds it: mostly small numbers and names, each in a struct.
+    budget.ask(file, footer.saturating_mul(16))?;
+    let footer = bytes.at(start, footer as usize).map_err(fail)?;
+    let mut groups = 0;
+    // The children that each open group of the schema still waits for.
+    let (mut open, mut deepest) = (Vec::<i64>::new(), 0);
+    let skimmed = skim(&footer, &mut |path, event| match (path, event) {
+        (&[4], Event::List(count)) => groups = count,
+        (&[2, ELEMENT], Event::Struct) => {
+            while open.last() == Some(&0) {
+                open.pop();
+            }
+            if let Some(waiting) = open.last_mut() {
+                *waiting -= 1;
+            }
+        }
+        (&[2, ELEMENT, 5], Event::Number(children)) if children > 0 => {
+            open.push(children);
+            deepest = deepest.max(open.len());
+        }
+        _ => {}
+    });
+    if skimmed.is_none() {
+        return Err(damaged(file, "the footer does not decode"));
+    }
+    if groups > ROW_GROUPS {
+        return Err(damaged(file, "more row groups than the format allows"));
+    }
+    if deepest > SCHEMA_DEPTH {
+        return Err(damaged(file, "the columns are nested too deep"));
+    }
+    Ok(())
+}
+
+/// The page headers of a column chunk of `length` bytes: no page claims more values or bytes than
+/// it can have, or than may be used.
+pub(super) fn check_pages(
+    bytes: &mut Bytes,
+    (start, length): (u64, u64),
+    file: &Path,
+    budget: Budget,
+) -> Result<()> {
+    let end = start.saturating_add(length);
+    let mut at = start;
+    while at < end {
+        let (header, claims) = page_header(bytes, at, file)?;
+        let Some(stored) = claims.stored.and_then(|stored| u64::try_from(stored).ok()) else {
+            return Err(damaged(file, "a page header without its size"));
+        };
+        let plain = claims.plain.and_then(|plain| u64::try_from(plain).ok()).unwrap_or(u64::MAX);
+        let values = match claims.dictionary.map(u64::try_from) {
+            None => 0,
+            Some(Ok(values)) if values <= plain => values,
+            Some(_) => return Err(damaged(file, "a dictionary of more values than bytes")),
+        };
+        budget.ask(file, plain.saturating_add(stored).saturating_add(values * DICTIONARY_VALUE))?;
+        at = at.saturating_add(header).saturating_add(stored);
+    }
+    Ok(())
+}
+
+/// What a page says of itself.
+#[derive(Default)]
+struct Claims {
+    plain: Option<i64>,
+    stored: Option<i64>,
+    dictionary: Option<i64>,
+}
+
+fn page_header(bytes: &mut Bytes, at: u64, file: &Path) -> Result<(u64, Claims)> {
+    let mut size = HEADER;
+    loop {
+        let header = bytes.at(at, size).map_err(|error| Error::read(file, error))?;
+        let mut claims = Claims::default();
+        let length = skim(&header, &mut |path, event| match (path, event) {
+            (&[2], Event::Number(number)) => claims.plain = Some(number),
+            (&[3], Event::Number(number)) => claims.stored = Some(number),
+            (&[7, 1], Event::Number(number)) => claims.dictionary = Some(number),
+            _ => {}
+        });
+        if let Some(length) = length {
+            return Ok((length as u64, claims));
+        }
+        if header.len() < size || size >= HEADER_LIMIT {
+            return Err(damaged(file, "a page header does not decode"));
+        }
+        size *= 16;
+    }
+}

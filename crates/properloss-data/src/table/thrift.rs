@@ -1,0 +1,200 @@
+//! Thrift's compact protocol, skimmed: the claims of a Parquet file, before anyone believes them.
+//!
+//! The decoder behind us reserves what a header promises. A list cannot have more elements than
+//! there are bytes left, a text cannot be longer than them, and no file nests deeper than
+//! [`DEPTH`]; whatever breaks this is damaged.
+
+/// Structs within lists within structs; a Parquet footer has eight levels.
+const DEPTH: usize = 24;
+/// Stands for "an element" in a path.
+pub(super) const ELEMENT: i16 = -1;
+
+/// What was met at a path of field numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A struct begins.
+    Struct,
+    /// An integer.
+    Number(i64),
+    /// A list or set of so many elements.
+    List(usize),
+}
+
+/// Skims one struct; `visit` sees the path and the event, and ends it with an error. Gives the
+/// number of bytes of the struct. `None`: the bytes end in the middle of it, or make no sense.
+pub(super) fn skim(bytes: &[u8], visit: &mut dyn FnMut(&[i16], Event)) -> Option<usize> {
+    let mut skimmer = Skimmer { bytes, at: 0, path: Vec::new(), visit };
+    skimmer.fields()?;
+    Some(skimmer.at)
+}
+
+struct Skimmer<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    path: Vec<i16>,
+    visit: &'a mut dyn FnMut(&[i16], Event),
+}
+
+impl Skimmer<'_> {
+    fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    fn event(&mut self, event: Event) {
+        (self.visit)(&self.path, event);
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn skip(&mut self, count: usize) -> Option<()> {
+        (count <= self.left()).then(|| self.at += count)
+    }
+
+    /// Seven bits a byte, the lowest first.
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// 0, -1, 1, -2, ... as 0, 1, 2, 3, ...
+    fn zigzag(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        let size = usize::try_from(self.varint()?).ok()?;
+        (size <= self.left()).then_some(size)
+    }
+
+    fn fields(&mut self) -> Option<()> {
+        if self.path.len() > DEPTH {
+            return None;
+        }
+        self.event(Event::Struct);
+        let mut id = 0i16;
+        loop {
+            let header = self.byte()?;
+            if header == 0 {
+                return Some(());
+            }
+            id = match header >> 4 {
+                0 => i16::try_from(self.zigzag()?).ok()?,
+                delta => id.checked_add(i16::from(delta))?,
+            };
+            self.path.push(id);
+            match header & 0x0f {
+                // The type is the value of a truth value.
+                1 | 2 => {}
+                kind => self.value(kind)?,
+            }
+            self.path.pop();
+        }
+    }
+
+    fn value(&mut self, kind: u8) -> Option<()> {
+        match kind {
+            1..=3 => self.skip(1),
+            4..=6 => {
+                let number = self.zigzag()?;
+                self.event(Event::Number(number));
+                Some(())
+            }
+            7 => self.skip(8),
+            8 => {
+                let size = self.size()?;
+                self.skip(size)
+            }
+            9 | 10 => self.list(),
+            11 => self.map(),
+            12 => self.fields(),
+            13 => self.skip(16),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self) -> Option<()> {
+        let header = self.byte()?;
+        let size = match header >> 4 {
+            15 => self.size()?,
+            size => usize::from(size),
+        };
+        self.event(Event::List(size));
+        self.path.push(ELEMENT);
+        for _ in 0..size {
+            self.value(header & 0x0f)?;
+        }
+        self.path.pop();
+        Some(())
+    }
+
+    fn map(&mut self) -> Option<()> {
+        let size = self.size()?;
+        if size == 0 {
+            return Some(());
+        }
+        let kinds = self.byte()?;
+        self.path.push(ELEMENT);
+        for _ in 0..size {
+            self.value(kinds >> 4)?;
+            self.value(kinds & 0x0f)?;
+        }
+        self.path.pop();
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(bytes: &[u8]) -> Option<(usize, Vec<(Vec<i16>, Event)>)> {
+        let mut seen = Vec::new();
+        let length = skim(bytes, &mut |path, event| seen.push((path.to_vec(), event)))?;
+        Some((length, seen))
+    }
+
+    #[test]
+    fn fields_lists_and_structs_are_found() {
+        // 1: i32 = -3, 2: binary "ab", 4: list of two structs { 1: i64 = 150 } and {}, 5: true.
+        let bytes = [0x15, 5, 0x18, 2, b'a', b'b', 0x29, 0x2c, 0x16, 0xac, 0x02, 0, 0, 0x11, 0, 99];
+        let (length, seen) = events(&bytes).unwrap();
+        assert_eq!(length, 15, "the byte after the struct is not of it");
+        assert_eq!(
+            seen,
+            [
+                (vec![], Event::Struct),
+                (vec![1], Event::Number(-3)),
+                (vec![4], Event::List(2)),
+                (vec![4, ELEMENT], Event::Struct),
+                (vec![4, ELEMENT, 1], Event::Number(150)),
+                (vec![4, ELEMENT], Event::Struct),
+            ]
+        );
+        for end in 0..length {
+            assert!(events(&bytes[..end]).is_none(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn claims_beyond_the_bytes_are_refused() {
+        // A list of 2^31 - 1 structs, a text of 2^40 bytes, a nesting of 1000, an endless number.
+        assert!(events(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0, 0]).is_none());
+        assert!(events(&[0x18, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0]).is_none());
+        assert!(events(&[0x1c; 1000]).is_none());
+        assert!(
+            events(&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]).is_none()
+        );
+    }
+}

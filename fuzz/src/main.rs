@@ -1,0 +1,150 @@
+//! `fuzz-inputs [--minutes M] [--executions N] [--seed S] [--out DIR] [TARGET...]`
+//!
+//! Runs the targets one after the other, over and over, until the time or the executions are used
+//! up. A panic, or an execution of more than five seconds, is written to the folder of findings
+//! and ends the run with status 1. The peak of the resident memory is said at the end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use fuzz_inputs::{Target, corpus, input, targets};
+
+/// Executions of a target before the next has its turn.
+const TURN: u64 = 500;
+/// Longer than this is a hang.
+const HANG: Duration = Duration::from_secs(5);
+
+struct Options {
+    minutes: f64,
+    executions: u64,
+    seed: u64,
+    out: PathBuf,
+    chosen: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("error: {message}");
+            return ExitCode::from(1);
+        }
+    };
+    std::panic::set_hook(Box::new(|_| {}));
+    let chosen =
+        |target: &Target| options.chosen.is_empty() || options.chosen.contains(&target.name.into());
+    let mut runs: Vec<Run> = targets().into_iter().filter(chosen).map(Run::new).collect();
+    let current = Arc::new(Mutex::new((Instant::now(), String::new(), Vec::new())));
+    watch(Arc::clone(&current), options.out.clone());
+    let (start, mut seed, mut findings) = (Instant::now(), options.seed, 0);
+    let limit = Duration::from_secs_f64(60.0 * options.minutes);
+    let mut total = 0;
+    'turns: loop {
+        for run in &mut runs {
+            for _ in 0..TURN {
+                if total >= options.executions || start.elapsed() >= limit {
+                    break 'turns;
+                }
+                let bytes = input(&run.target, &run.corpus, seed);
+                *current.lock().unwrap() =
+                    (Instant::now(), run.target.name.to_owned(), bytes.clone());
+                match catch_unwind(AssertUnwindSafe(|| (run.target.run)(&bytes))) {
+                    Ok(accepted) => run.accepted += u64::from(accepted),
+                    Err(panic) => {
+                        findings += 1;
+                        let text = panic.downcast_ref::<String>().cloned();
+                        let text =
+                            text.or_else(|| panic.downcast_ref::<&str>().map(|t| (*t).into()));
+                        report(
+                            &options.out,
+                            run.target.name,
+                            seed,
+                            &bytes,
+                            &text.unwrap_or_default(),
+                        );
+                    }
+                }
+                run.executions += 1;
+                total += 1;
+                seed = seed.wrapping_add(1);
+            }
+        }
+    }
+    println!("{:<10} {:>12} {:>12}", "target", "executions", "accepted");
+    for run in &runs {
+        println!("{:<10} {:>12} {:>12}", run.target.name, run.executions, run.accepted);
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{total} executions in {seconds:.0} s, {findings} findings, peak {}", peak());
+    ExitCode::from(u8::from(findings > 0))
+}
+
+struct Run {
+    target: Target,
+    corpus: Vec<(PathBuf, Vec<u8>)>,
+    executions: u64,
+    accepted: u64,
+}
+
+impl Run {
+    fn new(target: Target) -> Self {
+        Self { corpus: corpus(target.name), target, executions: 0, accepted: 0 }
+    }
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options {
+        minutes: 1.0,
+        executions: u64::MAX,
+        seed: 0,
+        out: "target/fuzz-findings".into(),
+        chosen: Vec::new(),
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        let bad = |_| format!("{word}: not a number");
+        match word.as_str() {
+            "--minutes" => options.minutes = value()?.parse().map_err(|_| bad(()))?,
+            "--executions" => options.executions = value()?.parse().map_err(|_| bad(()))?,
+            "--seed" => options.seed = value()?.parse().map_err(|_| bad(()))?,
+            "--out" => options.out = value()?.into(),
+            name if targets().iter().any(|target| target.name == name) => {
+                options.chosen.push(name.into());
+            }
+            other => return Err(format!("{other:?} is neither an option nor a target")),
+        }
+    }
+    Ok(options)
+}
+
+/// Writes the input of a finding, to become a file of the corpus.
+fn report(out: &std::path::Path, target: &str, seed: u64, bytes: &[u8], what: &str) {
+    let path = out.join(format!("{target}-{seed}"));
+    let _ = std::fs::create_dir_all(out).and_then(|()| std::fs::write(&path, bytes));
+    eprintln!("finding: {target}, seed {seed}, {}: {what}", path.display());
+}
+
+/// A thread that ends the program when an execution takes too long.
+fn watch(current: Arc<Mutex<(Instant, String, Vec<u8>)>>, out: PathBuf) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(500));
+            let current = current.lock().unwrap();
+            if current.0.elapsed() > HANG && !current.1.is_empty() {
+                report(&out, &current.1, 0, &current.2, "takes more than 5 seconds");
+                std::process::exit(1);
+            }
+        }
+    });
+}
+
+/// The peak of the resident memory, where the system says it.
+fn peak() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or("unknown".into(), |line| line.trim().to_owned())
+}

@@ -1,0 +1,240 @@
+//! What the inputs are run against, and what must hold of an accepted one.
+
+use std::path::Path;
+
+use properloss::chain::{ChainProblem, Objective, solve};
+use properloss::link::{InverseLink, LinkSpec, registry};
+use properloss::loss::CanonicalLoss;
+use properloss_data::read::{for_each_row, read_encoded};
+use properloss_data::{
+    Dataset, Error, Format, LossFile, Missing, ModelFile, ReadOptions, Source, Storage,
+    UnknownCategory, read,
+};
+
+use crate::BUDGET;
+
+/// FNV-1a: which options an input is read with is a matter of its bytes.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn options(bytes: &[u8], format: Option<Format>) -> ReadOptions {
+    let h = hash(bytes);
+    let bit = |k: u32| h >> k & 1 == 1;
+    ReadOptions {
+        format,
+        memory: Some(BUDGET),
+        missing: [Missing::Error, Missing::Mean, Missing::Drop, Missing::Mean]
+            [(h >> 8 & 3) as usize],
+        header: !bit(1) || !bit(2),
+        storage: if bit(3) { Storage::F32 } else { Storage::F64 },
+        zero_based: bit(4),
+        positive: if bit(5) && bit(6) { vec!["1".into()] } else { Vec::new() },
+        categorical: if bit(7) && bit(10) { vec!["a0".into()] } else { Vec::new() },
+        weight: (bit(11) && bit(12)).then(|| "a0".into()),
+        ..ReadOptions::default()
+    }
+}
+
+/// What a reader promises of the examples it gives.
+fn check_dataset(dataset: &Dataset) {
+    assert_eq!(dataset.features.rows(), dataset.labels.len());
+    assert!(dataset.labels.iter().all(|&label| label <= 1));
+    assert_eq!(dataset.columns(), dataset.encoder.width());
+    assert!(dataset.rows() > 0 && dataset.columns() > 0);
+    let matrix = dataset.matrix().expect("a matrix");
+    matrix.check_finite().expect("finite values");
+    if let Some(weights) = &dataset.weights {
+        assert_eq!(weights.len(), dataset.rows());
+        assert!(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0));
+    }
+}
+
+/// Reads for training, then the same bytes again for prediction and for evaluation.
+fn examples(source: &Source, options: &ReadOptions) -> bool {
+    let Ok(dataset) = read(source, options) else { return false };
+    check_dataset(&dataset);
+    let unknown = UnknownCategory::Zeros;
+    if let Ok(again) = read_encoded(source, &dataset.encoder, unknown, options) {
+        check_dataset(&again);
+    }
+    let width = dataset.encoder.width();
+    let _ = for_each_row(source, &dataset.encoder, unknown, options, |row| {
+        match row.columns {
+            None => assert_eq!(row.features.len(), width),
+            Some(columns) => {
+                assert_eq!(row.features.len(), columns.len());
+                assert!(columns.is_sorted_by(|a, b| a < b));
+                assert!(columns.iter().all(|&column| (column as usize) < width));
+            }
+        }
+        Ok::<(), Error>(())
+    });
+    true
+}
+
+/// CSV.
+pub fn csv(bytes: &[u8]) -> bool {
+    examples(&Source::memory("in.csv", bytes), &options(bytes, Some(Format::Csv)))
+}
+
+/// TSV.
+pub fn tsv(bytes: &[u8]) -> bool {
+    examples(&Source::memory("in.tsv", bytes), &options(bytes, Some(Format::Tsv)))
+}
+
+/// Parquet.
+pub fn parquet(bytes: &[u8]) -> bool {
+    examples(&Source::memory("in.parquet", bytes), &options(bytes, Some(Format::Parquet)))
+}
+
+/// LibSVM.
+pub fn libsvm(bytes: &[u8]) -> bool {
+    examples(&Source::memory("in.libsvm", bytes), &options(bytes, Some(Format::Libsvm)))
+}
+
+/// IDX, the array itself: labels stand in a file of their own.
+pub fn idx(bytes: &[u8]) -> bool {
+    match properloss_data::idx::read_idx(&Source::memory("in.idx", bytes)) {
+        Ok(array) => {
+            assert_eq!(array.values.len(), array.shape.iter().product::<usize>());
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// Whatever the content is, by its first bytes, decompressed.
+pub fn gzip(bytes: &[u8]) -> bool {
+    let source = Source::memory("in.gz", bytes);
+    let format = Format::detect(&source).ok().filter(|format| *format != Format::Idx);
+    let format = if hash(bytes) & 1 == 0 { format } else { Some(Format::Libsvm) };
+    idx(bytes) | examples(&source, &options(bytes, format))
+}
+
+/// A model file: written again it is the same, and it predicts.
+pub fn model(bytes: &[u8]) -> bool {
+    let Ok(file) = ModelFile::from_json(bytes, Path::new("in.json")) else { return false };
+    let text = file.to_json().expect("an accepted model can be written");
+    let again = ModelFile::from_json(text.as_bytes(), Path::new("again")).expect("and read again");
+    assert_eq!(file, again);
+    let model = file.model().expect("an accepted model can be built");
+    check_link(&**model.link());
+    let values = vec![1.0; file.weights.len()];
+    if let Ok(matrix) = properloss::sample::Matrix::dense_f64(&values, 1, values.len()) {
+        let mut scores = model.scores(matrix).expect("scores");
+        if scores[0].is_finite() {
+            model.apply_link(&mut scores);
+            assert!((0.0..=1.0).contains(&scores[0]), "{}", scores[0]);
+        }
+    }
+    true
+}
+
+/// A loss file, likewise.
+pub fn loss(bytes: &[u8]) -> bool {
+    let Ok(file) = LossFile::from_json(bytes, Path::new("in.json")) else { return false };
+    let text = file.to_json().expect("an accepted loss can be written");
+    assert_eq!(file, LossFile::from_json(text.as_bytes(), Path::new("again")).expect("read again"));
+    check_link(&*file.link.spec().build().expect("an accepted link can be built"));
+    true
+}
+
+/// `u` is a nondecreasing function to [0, 1], and its loss, if it has one, is no NaN.
+fn check_link(link: &dyn InverseLink) {
+    let grid: Vec<f64> = (-40..=40).map(|k| f64::from(k) / 4.0).collect();
+    let values: Vec<f64> = grid.iter().map(|&z| link.u(z)).collect();
+    for (k, &u) in values.iter().enumerate() {
+        assert!((0.0..=1.0).contains(&u), "u({}) = {u}", grid[k]);
+        // Rounding may turn two values that are equal by an ulp.
+        assert!(k == 0 || u >= values[k - 1] - 4.0 * f64::EPSILON, "u falls at {}", grid[k]);
+    }
+    for &z in [f64::MIN, f64::MAX, f64::NEG_INFINITY, f64::INFINITY].iter().chain(&grid) {
+        let u = link.u(z);
+        assert!((0.0..=1.0).contains(&u), "u({z}) = {u}");
+    }
+    if let Ok(built) = link.spec().build()
+        && let Ok(loss) = CanonicalLoss::new(built)
+    {
+        for p in [0.0, 1e-300, 0.25, 0.5, 1.0 - f64::EPSILON, 1.0] {
+            for y in [0.0, 1.0] {
+                assert!(!loss.partial_loss(y, p).is_nan(), "l_{y}({p})");
+            }
+        }
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f64> {
+    let word = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);
+    bytes.as_chunks::<8>().0.iter().take(4096).map(word).collect()
+}
+
+/// The constructors of links: any numbers as knots, values and parameters.
+pub fn link(bytes: &[u8]) -> bool {
+    let numbers = floats(bytes);
+    let (first, second) = numbers.split_at(numbers.len() / 2);
+    let (mut z, mut u) = (first.to_vec(), second[..first.len()].to_vec());
+    let h = hash(bytes);
+    // Sorted input passes the first checks and reaches the later ones.
+    if h & 3 != 0 {
+        z.sort_by(f64::total_cmp);
+        u.sort_by(f64::total_cmp);
+    }
+    if h & 4 != 0 && u.len() >= 2 {
+        let last = u.len() - 1;
+        (u[0], u[last]) = (0.0, 1.0);
+        u.iter_mut().for_each(|u| *u = u.clamp(0.0, 1.0));
+    }
+    let entries = registry();
+    let entry = &entries[(h >> 8) as usize % entries.len()];
+    let builtin = LinkSpec::Builtin {
+        name: entry.name.into(),
+        params: numbers[..entry.parameters.len().min(numbers.len())].to_vec(),
+    };
+    let spec = match h >> 4 & 3 {
+        0 => LinkSpec::Piecewise { z, u },
+        1 => LinkSpec::Isotonic { z, u },
+        2 => LinkSpec::Relative { base: Box::new(builtin), p: u.clone(), v: u },
+        _ => builtin,
+    };
+    match spec.build() {
+        Ok(link) => {
+            check_link(&*link);
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            false
+        }
+    }
+}
+
+/// A chain of any scores, targets, weights and bounds: refused, or solved within its bounds.
+pub fn chain(bytes: &[u8]) -> bool {
+    let numbers = floats(bytes);
+    let m = numbers.len() / 3;
+    let h = hash(bytes);
+    let mut scores = numbers[..m].to_vec();
+    if h & 7 != 0 {
+        scores.sort_by(f64::total_cmp);
+    }
+    let targets = &numbers[m..2 * m];
+    let weights: Vec<f64> = numbers[2 * m..3 * m].iter().map(|w| w.abs()).collect();
+    let mut problem = ChainProblem::new(&scores, Objective::Quadratic { targets });
+    if h & 8 != 0 {
+        problem = problem.with_weights(&weights);
+    }
+    if h & 16 != 0 && m > 0 {
+        problem = problem.with_slopes(targets[0], scores[0]);
+    } else if h & 32 != 0 {
+        problem = problem.with_slopes(1e-3, 10.0);
+    }
+    let Ok(solution) = solve(&problem) else { return false };
+    assert_eq!(solution.values.len(), m);
+    let (lowest, highest) = (solution.values[0], solution.values[m - 1]);
+    assert!(solution.values.iter().all(|y| y.is_finite()), "{:?}", solution.values);
+    assert!(lowest >= -1e-9 && highest <= 1.0 + 1e-9, "{lowest} {highest}");
+    true
+}
