@@ -54,7 +54,8 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         5 | 6 => {
             let end = (at + 1 + random.below(256)).min(length);
             let piece = bytes[at..end].to_vec();
-            let times = 1 + random.below(if random.below(50) == 0 { 2000 } else { 3 });
+            let most = if random.below(50) == 0 { 2000 } else { 3 };
+            let times = 1 + random.below(most);
             let to = random.below(length);
             bytes.splice(to..to, piece.repeat(times));
         }

@@ -86,7 +86,8 @@ def encode_labels(y: NDArray[Any], *, several: bool = False) -> tuple[NDArray[An
 def as_rows(X: Any) -> Rows:
     """A checked matrix in the form the engine borrows."""
     if isinstance(X, np.ndarray):
-        return X
+        # A view into raw bytes need not stand at a multiple of 8; a no-op otherwise.
+        return np.require(X, requirements=["C", "A"])
     if not X.has_canonical_format:
         # The engine wants every column once and in order; the caller's matrix stays as it is.
         X = X.copy()

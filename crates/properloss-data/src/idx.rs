@@ -68,9 +68,21 @@ fn read_within(source: &Source, budget: Budget, further: u64) -> Result<IdxArray
         .map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]) as usize)
         .collect();
     let expected = shape.iter().map(|&n| n as u64).fold(1u64, u64::saturating_mul);
-    budget.ask(&file, expected.saturating_mul(1 + further))?;
-    // The header is not believed before the bytes are there: memory grows with the file only.
-    let mut values = read_whole(&mut input.by_ref().take(expected), &file, budget)?;
+    // The header is not believed before the bytes are there: memory grows with the file only. But
+    // once there are too many of them, it knows how many more would come.
+    let part = Budget::new(budget.bytes() / (1 + further) * 2);
+    let mut values = match read_whole(&mut input.by_ref().take(expected), &file, part) {
+        Err(Error::Memory { .. }) => {
+            let needed = expected.saturating_mul(1 + further);
+            return Err(budget.ask(&file, needed).err().unwrap_or(Error::Memory {
+                place: Box::new(Place::file(&file)),
+                needed,
+                budget: budget.bytes(),
+                so_far: false,
+            }));
+        }
+        result => result?,
+    };
     values.shrink_to_fit();
     let mut found = values.len() as u64;
     if found == expected {

@@ -155,7 +155,7 @@ fn read_rows(source: &Source, options: &ReadOptions, features: Option<u64>) -> R
 impl Rows {
     /// From the columns of the file to the features of a model; values in columns that no training
     /// row used have the coefficient 0 and are left out.
-    fn to_features(&mut self, sparse: &SparseColumns) {
+    fn renumber(&mut self, sparse: &SparseColumns) {
         let (mut kept, mut start) = (0, 0);
         for row in 1..self.row_starts.len() {
             let end = self.row_starts[row];
@@ -197,7 +197,7 @@ pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
             return Err(Error::NoFeatures { file: file.to_path_buf() });
         }
         Some(sparse) => {
-            rows.to_features(sparse);
+            rows.renumber(sparse);
             Encoder::numeric([])
         }
     };
@@ -216,7 +216,7 @@ pub(crate) fn read_encoded(
     check_numeric(source, encoder)?;
     let mut rows = read_rows(source, options, columns_of(encoder))?;
     if let Some(sparse) = &encoder.sparse {
-        rows.to_features(sparse);
+        rows.renumber(sparse);
     }
     let (classes, skip_others) = match &encoder.label {
         Some(label) => (label.classes.clone(), label.skip_others),

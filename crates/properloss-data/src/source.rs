@@ -113,13 +113,27 @@ impl From<&Path> for Source {
 
 /// `input`, decompressed if it is gzip (one member or several).
 pub(crate) fn decompressed(input: impl Read + 'static, name: &Path) -> Result<Box<dyn BufRead>> {
-    let mut input = BufReader::with_capacity(BUFFER, input);
+    let mut input = BufReader::with_capacity(BUFFER, Patient(input));
     let start = input.fill_buf().map_err(|e| Error::read(name, e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
         let decoder = flate2::bufread::MultiGzDecoder::new(input);
         Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))
     } else {
         Ok(Box::new(input))
+    }
+}
+
+/// Tries again when a signal interrupts a read: not every reader above does.
+struct Patient<R>(R);
+
+impl<R: Read> Read for Patient<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            match self.0.read(out) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
     }
 }
 

@@ -37,15 +37,14 @@ fn sparse_rows_and_images_that_do_not_fit_are_refused() {
     let told = error("a.svm", lines.as_bytes(), &within(20_000));
     assert_eq!(told, "a.svm: reading it takes more than 19.5 KB, but 19.5 KB may be used");
     assert!(read(&Source::memory("a.svm", lines.as_bytes()), &within(200_000)).is_ok());
-    // 2^32 images of 2^32 pixels, says the header; the file has one byte.
-    let mut idx = vec![0, 0, 8, 2];
-    idx.extend([255; 8]);
-    idx.push(1);
-    let told = error("images-idx3-ubyte", &idx, &within(1 << 20));
-    assert!(
-        told.contains("reading it takes") && told.ends_with("but 1.0 MB may be used"),
-        "{told}"
-    );
+    // 100 images of 20 x 1 pixels: a byte each, and 4 more as numbers.
+    let mut idx = vec![0, 0, 8, 2, 0, 0, 0, 100, 0, 0, 0, 20];
+    idx.extend([7; 2000]);
+    let told = error("images-idx3-ubyte", &idx, &within(9_000));
+    let expected = "images-idx3-ubyte: reading it takes 9.8 KB, but 8.8 KB may be used";
+    assert_eq!(told, expected);
+    let told = error("images-idx3-ubyte", &idx, &within(20_000));
+    assert!(told.contains("no label file beside it"), "{told}");
 }
 
 #[test]
