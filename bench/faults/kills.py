@@ -4,10 +4,10 @@
 
 Each command is first run to its end, twice: its outputs must be the same bytes. Then it is run
 again and again over the outputs of the run before, and killed after a random part of its time
-(SIGKILL, in one case of four SIGTERM, and in one of eight its standard output is closed instead). After every kill each
-output must be absent, or the bytes it had before, or the bytes of the finished run. Temporary files
-may be left by SIGKILL only, are named `.NAME.PROCESS-NUMBER.tmp`, and the next finished run must
-have removed them.
+(SIGKILL, in one case of four SIGTERM, and in one of eight its standard output is closed instead).
+After every kill each output must be absent, or the bytes it had before, or the bytes of the
+finished run. Temporary files may be left by SIGKILL only, are named `.NAME.PROCESS-NUMBER.tmp`, and
+the next finished run must have removed them.
 """
 
 import argparse
@@ -98,7 +98,8 @@ def main():
                 for output, now in contents(folder, outputs).items():
                     if now not in (old, finished[output]):
                         wrong.append(f"{label}, {how}: {output} is half a file")
-                left = temporaries(folder)
+                # Of this process: what an earlier kill left goes with the next run that gets to write.
+                left = [name for name in temporaries(folder) if f".{process.pid}-" in name]
                 if left and how != "KILL":
                     wrong.append(f"{label}, {how}: left {left}")
                 counts["left"] += bool(left)

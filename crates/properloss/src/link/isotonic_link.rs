@@ -62,6 +62,15 @@ impl IsotonicLink {
                 return Err(Error::ElementOutOfDomain { what: "u", index, value, expected });
             }
         }
+        let extent = z[last] - z[0];
+        if !extent.is_finite() {
+            return Err(Error::ElementOutOfDomain {
+                what: "z",
+                index: last,
+                value: z[last],
+                expected: "at a finite distance from the first",
+            });
+        }
         let mut below = vec![0.0; z.len()];
         for k in 0..last {
             below[k + 1] = below[k] + 0.5 * (u[k] + u[k + 1]) * (z[k + 1] - z[k]);
@@ -107,7 +116,15 @@ impl InverseLink for IsotonicLink {
             return 1.0;
         }
         let k = self.piece(z);
-        (self.u[k] + self.slope(k) * (z - self.z[k])).clamp(self.u[k], self.u[k + 1])
+        let slope = self.slope(k);
+        // Between scores that are next to each other near 0 the slope overflows, and 0 times it is
+        // no number; the share of the way is one.
+        let rise = if slope.is_finite() {
+            slope * (z - self.z[k])
+        } else {
+            (self.u[k + 1] - self.u[k]) * ((z - self.z[k]) / (self.z[k + 1] - self.z[k]))
+        };
+        (self.u[k] + rise).clamp(self.u[k], self.u[k + 1])
     }
 
     fn derivative(&self, z: f64) -> f64 {
@@ -208,6 +225,15 @@ mod tests {
         assert!(
             (link.potential(z) - z + link.conjugate(1.0) - link.upper_potential(z)).abs() < 1e-15
         );
+    }
+
+    #[test]
+    fn a_step_narrower_than_its_slope_can_say() {
+        let link = IsotonicLink::new(vec![-1.0, 0.0, 1e-309], vec![0.0, 0.5, 1.0]).unwrap();
+        assert_eq!([link.u(0.0), link.u(5e-310), link.u(1e-309)], [0.5, 0.75, 1.0]);
+        assert!([0.25, 0.5, 0.75].iter().all(|&p| link.conjugate(p).is_finite()));
+        let wide = IsotonicLink::new(vec![-1.7e308, 1.7e308], vec![0.0, 1.0]);
+        assert!(wide.is_err());
     }
 
     #[test]
