@@ -186,7 +186,7 @@ pub fn weights_figure(
     let more = order.len().saturating_sub(FEATURES);
     order.truncate(FEATURES);
     let entries: Vec<(String, f64)> =
-        order.iter().map(|&j| (figure_name(&file.feature_names[j]), effect[j])).collect();
+        order.iter().map(|&j| (figure_name(&file.feature_name(j)), effect[j])).collect();
     let mut words = "How far the score moves when a feature moves by one standard deviation of \
                      these data (or by one unit, where that is not known). Features that move \
                      together share their weight, so a short bar is no proof that a feature does \
@@ -201,7 +201,7 @@ pub fn weights_figure(
     rows.extend(
         order
             .iter()
-            .map(|&j| vec![name(&file.feature_names[j]), shown(file.weights[j]), shown(effect[j])]),
+            .map(|&j| vec![name(&file.feature_name(j)), shown(file.weights[j]), shown(effect[j])]),
     );
     let head = ["feature".to_owned(), "weight".to_owned(), unit.to_owned()];
     let figure = Figure::picture(&format!("weights-{letter}"), &title, &words, svg, Vec::new());

@@ -67,7 +67,8 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
         scores.clear();
         let rule = UnknownCategory::Error;
         for_each_row(&source(path)?, &dataset.encoder, rule, &options, |row| {
-            scores.push(row.features[0]);
+            // A sparse row that stores nothing is 0.
+            scores.push(row.features.first().copied().unwrap_or(0.0));
             Ok::<(), Failure>(())
         })?;
     }
