@@ -44,10 +44,13 @@ fn sigterm_and_sigint_remove_what_was_begun() {
     for (name, status) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129)] {
         let sandbox = Sandbox::new(&format!("faults{name}"));
         let mut child = waiting(&sandbox);
+        // Kept open: the end of its input would let the command finish within the grace.
+        let input = child.stdin.take();
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(status), "{name}");
         assert_eq!(sandbox.read("out.csv"), OLD, "{name}");
         assert_eq!(sandbox.leftovers(), [""; 0], "{name}");
+        drop(input);
     }
 }
 
@@ -147,7 +150,7 @@ fn memory_beyond_the_limit_is_refused_with_a_sentence() {
     assert_eq!(sandbox.leftovers(), [""; 0]);
     assert!(!sandbox.path("m.json").exists());
     let told = sandbox.run("fit train.csv -o m.json --memory lots");
-    assert_eq!(told.code, 1);
+    assert_eq!(told.code, 2);
     assert!(told.stderr.contains("such as 500MB or 2GB"), "{}", told.stderr);
     sandbox.succeed("fit train.csv -o m.json --memory 200MB --method logistic");
 }
