@@ -229,8 +229,10 @@ mod tests {
 
     #[test]
     fn a_step_narrower_than_its_slope_can_say() {
-        let link = IsotonicLink::new(vec![-1.0, 0.0, 1e-309], vec![0.0, 0.5, 1.0]).unwrap();
-        assert_eq!([link.u(0.0), link.u(5e-310), link.u(1e-309)], [0.5, 0.75, 1.0]);
+        // 2^-1026: half of it is a number too, and 0.5 / 2^-1026 is none.
+        let narrow = f64::MIN_POSITIVE / 16.0;
+        let link = IsotonicLink::new(vec![-1.0, 0.0, narrow], vec![0.0, 0.5, 1.0]).unwrap();
+        assert_eq!([link.u(0.0), link.u(narrow / 2.0), link.u(narrow)], [0.5, 0.75, 1.0]);
         assert!([0.25, 0.5, 0.75].iter().all(|&p| link.conjugate(p).is_finite()));
         let wide = IsotonicLink::new(vec![-1.7e308, 1.7e308], vec![0.0, 1.0]);
         assert!(wide.is_err());
