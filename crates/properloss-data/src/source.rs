@@ -90,6 +90,7 @@ impl Source {
     }
 
     /// The same as bytes in memory, for formats that are not read from front to back; a file stays.
+    #[cfg(feature = "parquet")]
     pub(crate) fn seekable(&self, budget: Budget) -> Result<Self> {
         let Self::Stream { name, open } = self else { return Ok(self.clone()) };
         let mut input = (open.0)().map_err(|e| Error::read(name, e))?;
