@@ -48,8 +48,9 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         ``decision_function(X) + threshold_``, which :meth:`linear_score` returns.
     link_ : InverseLink
         From a score to a probability.
-    loss_ : CanonicalLoss or None
-        The proper loss that goes with ``link_``; None if the link has none (Cauchy).
+    loss_ : CanonicalLoss or CompositeLoss
+        The proper loss that goes with ``link_``: its canonical loss where that is finite, else
+        log-loss under it; ``loss_.why`` says which and why.
     history_ : dict of str to ndarray
         One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ...
     n_iter_ : int
@@ -342,7 +343,7 @@ def _attributes(model: _core.Model) -> dict[str, Any]:
         "intercept_": np.array([model.intercept - threshold]),
         "threshold_": threshold,
         "link_": link,
-        "loss_": _core.CanonicalLoss(link) if link.has_canonical_loss else None,
+        "loss_": _core.Loss.of_link(link),
     }
 
 

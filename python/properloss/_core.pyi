@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Self, TypedDict, final, overload, type_check_only
+from typing import Any, Literal, Self, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +14,13 @@ __all__ = [
     "ChainSolution",
     "ClippedLine",
     "Cloglog",
+    "CompositeLoss",
     "Export",
     "Fit",
     "InverseLink",
     "IsotonicLink",
     "Loglog",
+    "Loss",
     "Matsushita",
     "Model",
     "Multiclass",
@@ -158,9 +160,13 @@ class Cauchy(InverseLink):
 def link(name: str, *params: float) -> InverseLink: ...
 def links() -> dict[str, str]: ...
 
-@final
-class CanonicalLoss:
-    def __new__(cls, inverse_link: InverseLink | str) -> Self: ...
+class Loss:
+    @staticmethod
+    def of_link(inverse_link: InverseLink | str) -> CanonicalLoss | CompositeLoss: ...
+    @property
+    def kind(self) -> Literal["canonical", "composite"]: ...
+    @property
+    def why(self) -> str: ...
     @property
     def inverse_link(self) -> InverseLink: ...
     @overload
@@ -176,6 +182,10 @@ class CanonicalLoss:
     @overload
     def gradient(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
     @overload
+    def curvature(self, z: float) -> float: ...
+    @overload
+    def curvature(self, z: ArrayLike) -> _Floats: ...
+    @overload
     def hessian(self, y: float, z: float) -> float: ...
     @overload
     def hessian(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
@@ -184,16 +194,33 @@ class CanonicalLoss:
     @overload
     def partial_loss(self, y: ArrayLike, p: ArrayLike) -> _Floats: ...
     @overload
+    def weight(self, c: float) -> float: ...
+    @overload
+    def weight(self, c: ArrayLike) -> _Floats: ...
+    @overload
     def conditional_bayes_risk(self, p: float) -> float: ...
     @overload
     def conditional_bayes_risk(self, p: ArrayLike) -> _Floats: ...
+    def properness_violation(self, grid: int = 200) -> float: ...
+    def plot(self, ax: Any = None, **line_kw: Any) -> Any: ...
+    def to_json(self) -> str: ...
+    @classmethod
+    def from_json(cls, json: str) -> Self: ...
+    def save(self, path: str | os.PathLike[str]) -> None: ...
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self: ...
+
+@final
+class CanonicalLoss(Loss):
+    def __new__(cls, inverse_link: InverseLink | str) -> Self: ...
     @overload
     def surrogate(self, z: float) -> float: ...
     @overload
     def surrogate(self, z: ArrayLike) -> _Floats: ...
-    def to_json(self) -> str: ...
-    @staticmethod
-    def from_json(json: str) -> CanonicalLoss: ...
+
+@final
+class CompositeLoss(Loss):
+    def __new__(cls, inverse_link: InverseLink | str) -> Self: ...
 
 @final
 class ChainSolution:
@@ -360,7 +387,7 @@ def fit_glmtron(
 def fit_canonical_loss(
     task: Task,
     *,
-    link: InverseLink | str,
+    loss: Loss | InverseLink | str,
     l2: float,
     max_iter: int,
     tol: float,

@@ -91,6 +91,8 @@ def text_of(estimator: ProperClassifier) -> str:
     # How to make the labels of these texts again, and whether the names are the user's.
     options["class_dtype"] = estimator.classes_.dtype.str
     options["named_features"] = names is not None
+    if isinstance(estimator, CanonicalLossClassifier):
+        options["loss_kind"] = estimator.loss_.kind
     if len(estimator.classes_) > 2:
         return _text_of_several(estimator, names, options)
     history = estimator.history_
@@ -172,7 +174,10 @@ def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
     for name in ("link", "loss"):
         # A link that has no name is part of the model, not an option.
         if same and name in known and named.get(name) not in _core.links():
-            estimator.set_params(**{name: estimator._model.link})
+            link = estimator._model.link
+            composite = name == "loss" and named.get("loss_kind") == "composite"
+            estimator.set_params(**{name: _core.CompositeLoss(link) if composite else link})
+            estimator._set_derived()
     return estimator
 
 

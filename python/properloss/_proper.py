@@ -120,9 +120,9 @@ class ProperLossClassifier(ProperClassifier):
         two.
     link_ : RelativeLink or VectorMixture
         The learned link; it takes ``linear_score(X)`` (two classes) or ``decision_function(X)``.
-    loss_ : CanonicalLoss or None
-        The proper loss that goes with it; None where the link stays away from 0 or 1 (it does as
-        soon as a smooth link has weight). Two classes.
+    loss_ : CompositeLoss or CanonicalLoss
+        The proper loss that goes with it: log-loss under the link, or its canonical loss where the
+        sigmoid has all the weight (a smooth link ends inside (0, 1)). Two classes.
     threshold_ : float
         The score at which the probability is 1/2 (two classes).
     tau_ : float

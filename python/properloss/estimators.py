@@ -359,8 +359,8 @@ class GlmtronClassifier(ProperClassifier):
         ``decision_function(X) = X @ coef_.T + intercept_``.
     link_ : InverseLink
         The link; it takes ``linear_score(X)``.
-    loss_ : CanonicalLoss or None
-        Its canonical loss, if it has one.
+    loss_ : CanonicalLoss or CompositeLoss
+        Its canonical loss where that is finite, else log-loss under it.
     threshold_ : float
         The score at which the probability is 1/2.
     history_ : dict of str to ndarray
@@ -431,13 +431,15 @@ class CanonicalLossClassifier(ProperClassifier):
     """The linear classifier of a given proper loss: its minimum, with an L2 penalty.
 
     The loss may be built in (``"sigmoid"`` is logistic regression) or learned on another task:
-    ``CanonicalLossClassifier(loss=other.link_)`` transfers it. A link that does not reach 0 and 1
-    (noisy labels) has its loss up to a constant only; it needs a penalty, a finite ``C``.
+    ``CanonicalLossClassifier(loss=other.loss_)`` transfers it. A canonical loss makes the problem
+    convex. A composite loss (log-loss under a link, such as one with a floor) need not: Newton steps
+    with Fisher's curvature then lead to the minimum next to zero weights.
 
     Parameters
     ----------
-    loss : CanonicalLoss, InverseLink or str, default="sigmoid"
-        The loss, or the link whose canonical loss it is, or that link's name.
+    loss : CanonicalLoss, CompositeLoss, InverseLink or str, default="sigmoid"
+        The loss; or a link or its name, for the loss of that link: the canonical one where it is
+        finite, else log-loss under the link.
     C : float, default=1.0
         Inverse strength of the penalty, as in LogisticRegression: ``|w|^2 / 2`` is added to
         ``C`` times the sum of the losses. ``numpy.inf`` is no penalty.
@@ -463,7 +465,7 @@ class CanonicalLossClassifier(ProperClassifier):
         ``decision_function(X) = X @ coef_.T + intercept_``.
     link_ : InverseLink
         The link of the loss; it takes ``linear_score(X)``.
-    loss_ : CanonicalLoss
+    loss_ : CanonicalLoss or CompositeLoss
         The loss.
     threshold_ : float
         The score at which the probability is 1/2.
@@ -493,7 +495,7 @@ class CanonicalLossClassifier(ProperClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_COMMON,
-        "loss": [_LINK_NAMES, _core.InverseLink, _core.CanonicalLoss],
+        "loss": [_LINK_NAMES, _core.InverseLink, _core.Loss],
         "C": [Interval(Real, 0, None, closed="right")],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions({"auto", "newton-cholesky", "newton-cg"})],
@@ -502,7 +504,7 @@ class CanonicalLossClassifier(ProperClassifier):
     def __init__(
         self,
         *,
-        loss: str | _core.InverseLink | _core.CanonicalLoss = "sigmoid",
+        loss: str | _core.InverseLink | _core.Loss = "sigmoid",
         C: float = 1.0,
         fit_intercept: bool = True,
         scaling: Scaling = "standardise",
@@ -521,12 +523,11 @@ class CanonicalLossClassifier(ProperClassifier):
         self.verbose = verbose
 
     def _run(self, task: _core.Task) -> _core.Fit:
-        link = self.loss.inverse_link if isinstance(self.loss, _core.CanonicalLoss) else self.loss
         weights = task["weights"]
         total = len(task["labels"]) if weights is None else float(weights.sum())
         return _core.fit_canonical_loss(
             task,
-            link=link,
+            loss=self.loss,
             l2=1.0 / (self.C * total),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -534,3 +535,8 @@ class CanonicalLossClassifier(ProperClassifier):
             fit_intercept=self.fit_intercept,
             solver=self.solver,
         )
+
+    def _set_derived(self) -> None:
+        super()._set_derived()
+        if isinstance(self.loss, _core.Loss):
+            self.loss_ = self.loss

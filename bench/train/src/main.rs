@@ -27,6 +27,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::MmapMut;
 use properloss::design::{Design, Scaling};
 use properloss::link::Sigmoid;
+use properloss::loss::LossKind;
 use properloss::optimize::{Options, Problem, Solver, minimise};
 use properloss::rows::{Local, Rows};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
@@ -262,7 +263,7 @@ impl Data {
         let mut local = Local::new(&self.sample()?);
         let rows: &mut dyn Rows = &mut local;
         rows.scale(scaling_of(scaling)?, true)?;
-        let problem = Problem { link: &Sigmoid, l2 };
+        let problem = Problem { link: &Sigmoid, kind: LossKind::Canonical, l2 };
         let options = Options { solver, ..Options::default() };
         let start = now();
         let zeros = vec![0.0; rows.dimension()];

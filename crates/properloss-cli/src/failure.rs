@@ -165,10 +165,10 @@ impl From<properloss::Error> for Failure {
                 )
             }
             properloss::Error::UnboundedLoss { .. } => {
-                Some("choose another --link, or learn the loss with --method certified".into())
+                Some("choose another --link, or --loss-kind composite".into())
             }
             properloss::Error::NeedsPenalty { .. } => {
-                Some("leave out `--l2 0`, or choose another --link".into())
+                Some("leave out `--l2 0`, or pass --loss-kind composite".into())
             }
             _ => None,
         };

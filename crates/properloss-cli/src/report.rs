@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use properloss::link::{InverseLink, LinkSpec};
-use properloss::loss::CanonicalLoss;
+use properloss::loss::Loss;
 use properloss::metrics::Summary;
 use properloss::train::Model;
 use properloss_data::Dataset;
@@ -62,14 +62,15 @@ const SHOWN: [f64; 11] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0
 /// What can be said of a link and its loss.
 pub struct LinkReport {
     link: Arc<dyn InverseLink>,
-    loss: Option<CanonicalLoss>,
+    loss: Loss,
     knots: Option<usize>,
     slopes: (f64, f64),
 }
 
 impl LinkReport {
-    /// Of any link.
-    pub fn new(link: Arc<dyn InverseLink>) -> Self {
+    /// Of any loss.
+    pub fn new(loss: Loss) -> Self {
+        let link = loss.link().clone();
         let (knots, slopes) = match (link.as_piecewise(), link.spec()) {
             (Some(piecewise), _) => {
                 (Some(piecewise.knots().knot_count()), piecewise.knots().slope_range())
@@ -78,17 +79,18 @@ impl LinkReport {
             (_, LinkSpec::Relative { p, .. }) => (Some(p.len()), quantile_slopes(&*link)),
             _ => (None, quantile_slopes(&*link)),
         };
-        Self { loss: CanonicalLoss::new(link.clone()).ok(), link, knots, slopes }
+        Self { loss, link, knots, slopes }
     }
 
-    /// The canonical loss, if the link has one.
-    pub fn loss(&self) -> Option<&CanonicalLoss> {
-        self.loss.as_ref()
+    /// The loss.
+    pub fn loss(&self) -> &Loss {
+        &self.loss
     }
 
     /// How far from symmetric: the largest `|u(c + v) + u(c - v) - 1|`, `u(c) = 1/2`.
     fn asymmetry(&self) -> Option<f64> {
-        let symmetry = self.loss.as_ref()?.symmetry();
+        let Loss::Canonical(loss) = &self.loss else { return None };
+        let symmetry = loss.symmetry();
         Some(if symmetry.is_symmetric() { 0.0 } else { symmetry.largest_violation })
     }
 
@@ -102,6 +104,7 @@ impl LinkReport {
             })
             .collect();
         json!({
+            "loss": {"kind": self.loss.kind().name(), "why": self.loss.why()},
             "link": self.link.spec().name(),
             "knots": self.knots,
             "support": [low, high],
@@ -117,9 +120,8 @@ impl LinkReport {
     /// `p, u⁻¹(p), ℓ_0(p), ℓ_1(p), w(p)`.
     fn rows(&self) -> impl Iterator<Item = [f64; 5]> {
         SHOWN.into_iter().map(|p| {
-            let loss = |y: f64| self.loss.as_ref().map_or(f64::NAN, |l| l.partial_loss(y, p));
-            let weight = self.loss.as_ref().map_or(f64::NAN, |l| l.weight(p));
-            [p, self.link.u_inverse(p), loss(0.0), loss(1.0), weight]
+            let loss = |y: f64| self.loss.partial_loss(y, p);
+            [p, self.link.u_inverse(p), loss(0.0), loss(1.0), self.loss.weight(p)]
         })
     }
 
@@ -128,7 +130,7 @@ impl LinkReport {
         let (low, high) = self.link.support();
         let knots = self.knots.map_or(String::new(), |knots| format!(", {knots} knots"));
         let asymmetry = match self.asymmetry() {
-            None => "- (the link has no canonical loss)".to_owned(),
+            None => "none: l1(p) = l0(1 - p), log-loss".to_owned(),
             Some(0.0) => "none: l1(p) = l0(1 - p)".to_owned(),
             Some(value) => format!("{} (largest |u(c + v) + u(c - v) - 1|)", short(value)),
         };
@@ -141,6 +143,7 @@ impl LinkReport {
         let slopes = format!("{} to {}", short(self.slopes.0), short(self.slopes.1));
         let mut text = String::new();
         for (name, value) in [
+            ("loss", self.loss.why()),
             ("link", format!("{}{knots}", self.link.spec().name())),
             ("scores", support),
             ("slopes", slopes),

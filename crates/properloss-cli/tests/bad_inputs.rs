@@ -143,7 +143,7 @@ fn models() {
     let relative = r#"{"format": "properloss-loss", "version": 1, "link": {"kind": "relative",
         "base": {"kind": "builtin", "name": "sigmoid"}, "p": [0, 1], "v": [0.1, 0.9]}}"#;
     sandbox.write("bounded.json", relative);
-    bad.run("transfer bounded.json good.csv -o out.json --l2 0");
+    bad.run("transfer bounded.json good.csv -o out.json --l2 0 --loss-kind canonical");
     sandbox.write("renamed.csv", "a,c,y\n1,2,no\n");
     bad.run("predict model.json renamed.csv -o out.json");
     sandbox.write("text.csv", "a,b,y\n1,2,no\n2,many,yes\n");
@@ -191,7 +191,9 @@ fn options_and_outputs() {
     bad.run("fit good.csv -o out.json --method glmtron --link clipped-line:1");
     bad.run("fit good.csv -o out.json --method glmtron --link clipped-line:one,2");
     bad.run("fit good.csv -o out.json --method canonical");
-    bad.run("fit good.csv -o out.json --method canonical --link cauchy --l2 0");
+    bad.run(
+        "fit good.csv -o out.json --method canonical --link cauchy --loss-kind canonical --l2 0",
+    );
     bad.run("fit good.csv -o out.json --method logistic --slope-min 0.1");
     bad.run("fit good.csv -o out.json --certificate c.json --method labels");
     bad.run("fit good.csv -o out.json --certified --certificate c.txt");

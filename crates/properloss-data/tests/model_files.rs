@@ -114,7 +114,7 @@ fn golden_loss_of_version_1() {
     let loss = LossFile::read(&fixture("loss-v1.json")).unwrap();
     assert_eq!(loss, model().loss());
     let sigmoid = LossFile::read(&fixture("loss-v1-sigmoid.json")).unwrap();
-    assert_eq!(sigmoid, LossFile { link: Link::builtin("sigmoid"), provenance: None });
+    assert_eq!(sigmoid, LossFile { link: Link::builtin("sigmoid"), kind: None, provenance: None });
 }
 
 /// What is written now is what the golden file says; if this fails the format has changed, and the
@@ -361,7 +361,7 @@ fn a_classifier_survives_its_file() {
         assert_eq!(again.coefficients(), classifier.coefficients());
         assert_eq!((again.intercept(), again.unit_rows()), (0.3, true));
     }
-    let unknown = LossFile { link: Link::builtin("no-such-link"), provenance: None };
+    let unknown = LossFile { link: Link::builtin("no-such-link"), kind: None, provenance: None };
     assert!(unknown.to_json().unwrap_err().to_string().contains("no-such-link"));
 }
 

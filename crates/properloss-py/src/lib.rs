@@ -36,7 +36,7 @@ mod _core {
         Probit, RelativeLink, Sigmoid, by_name, links,
     };
     #[pymodule_export]
-    use crate::loss::CanonicalLoss;
+    use crate::loss::{CanonicalLoss, CompositeLoss, Loss};
     #[pymodule_export]
     use crate::metrics::{
         metric_auc, metric_calibration, metric_calibration_bound, metric_corp, metric_log_loss,

@@ -17,6 +17,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::to_python;
 use crate::link;
+use crate::loss;
 use crate::matrix::Rows;
 use crate::model::Model;
 use crate::watch::{self, Listeners};
@@ -314,12 +315,12 @@ pub fn fit_glmtron(
 
 /// A given loss to its minimum.
 #[pyfunction]
-#[pyo3(signature = (task, *, link, l2, max_iter, tol, scaling, fit_intercept, solver))]
+#[pyo3(signature = (task, *, loss, l2, max_iter, tol, scaling, fit_intercept, solver))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_canonical_loss(
     py: Python<'_>,
     task: Task<'_>,
-    link: &Bound<'_, PyAny>,
+    loss: &Bound<'_, PyAny>,
     l2: f64,
     max_iter: usize,
     tol: f64,
@@ -327,7 +328,9 @@ pub fn fit_canonical_loss(
     fit_intercept: bool,
     solver: &str,
 ) -> PyResult<Fit> {
+    let (link, kind) = loss::from_python(loss)?;
     let trainer = CanonicalLossTrainer {
+        kind,
         l2,
         max_iter,
         tol,
@@ -339,7 +342,7 @@ pub fn fit_canonical_loss(
             "newton-cg" => Solver::ConjugateGradient,
             other => return Err(unknown("solver", other, "auto, newton-cholesky, newton-cg")),
         },
-        ..CanonicalLossTrainer::new(link::from_python(link)?)
+        ..CanonicalLossTrainer::new(link)
     };
     task.run(py, |sample, observer| trainer.fit(sample, observer))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use properloss::link::{InverseLink, LinkSpec, Sigmoid};
-use properloss::loss::CanonicalLoss;
+use properloss::loss::{Loss, LossKind};
 use properloss_data::ModelFile;
 use properloss_data::model_file::Scaling;
 
@@ -86,77 +86,77 @@ pub fn link_figure(
     Figure::panel(&format!("link-{letter}"), words, panel, columns, 0)
 }
 
-/// The partial losses beside log-loss.
+/// The two sides of the loss beside log-loss: of a canonical loss over the forecasts; of log-loss under
+/// the link over the scores, since of a forecast it is plain log-loss.
 pub fn loss_figure(link: &Arc<dyn InverseLink>, letter: char, owner: Option<&str>) -> Figure {
-    let p: Vec<f64> = (1..POINTS).map(|k| k as f64 / POINTS as f64).collect();
-    let (losses, logs, note) = match CanonicalLoss::new(link.clone()) {
-        Ok(loss) => {
-            let scale = (loss.partial_loss(0.0, 0.5) + loss.partial_loss(1.0, 0.5))
-                / (2.0 * std::f64::consts::LN_2);
-            let partial = |y: f64| p.iter().map(|&p| loss.partial_loss(y, p)).collect();
-            let logs = [
-                p.iter().map(|p| -scale * (-p).ln_1p()).collect(),
-                p.iter().map(|p| -scale * p.ln()).collect(),
-            ];
-            ([partial(0.0), partial(1.0)], logs, "Log-loss is drawn on the same scale at 1/2.")
-        }
-        Err(_) => (
-            relative_losses(&**link, &p),
-            [
-                p.iter().map(|p| -(-p).ln_1p() - std::f64::consts::LN_2).collect(),
-                p.iter().map(|p| -p.ln() - std::f64::consts::LN_2).collect(),
-            ],
-            "The link stays away from 0 or 1, so its losses are known up to a constant: all are \
-             drawn as 0 at 1/2.",
-        ),
+    let loss = Loss::of_link(link.clone());
+    let canonical = loss.kind() == LossKind::Canonical;
+    let (low, high) = if canonical { (0.0, 1.0) } else { score_range(&**link) };
+    let step = |k: usize| low + (high - low) * k as f64 / POINTS as f64;
+    // Rounded first: what is read out is the loss at the number that is shown.
+    let mut x: Vec<f64> = (1..POINTS).map(|k| rounded(step(k))).collect();
+    x.dedup();
+    let side = |y: f64| -> Vec<f64> {
+        let one = |&x: &f64| if canonical { loss.partial_loss(y, x) } else { loss.loss(y, x) };
+        x.iter().map(one).collect()
     };
-    let finite = losses.iter().flatten().copied().filter(|l| l.is_finite());
-    let (low, high) = finite.fold((0.0, 0.0), |(a, b), l| (f64::min(a, l), f64::max(b, l)));
-    let zip = |values: &[f64]| p.iter().copied().zip(values.iter().copied()).collect();
-    let logs: [Vec<f64>; 2] = logs;
+    let (zero, one) = (side(0.0), side(1.0));
+    let scale = (loss.partial_loss(0.0, 0.5) + loss.partial_loss(1.0, 0.5))
+        / (2.0 * std::f64::consts::LN_2);
+    let log = |y: f64| -> Vec<f64> {
+        let of_forecast = |&p: &f64| -scale * if y == 1.0 { p.ln() } else { (-p).ln_1p() };
+        let sigmoid =
+            |&z: &f64| if y == 1.0 { Sigmoid.potential(-z) } else { Sigmoid.potential(z) };
+        if canonical {
+            x.iter().map(of_forecast).collect()
+        } else {
+            x.iter().map(sigmoid).collect()
+        }
+    };
+    let (log_zero, log_one) = (log(0.0), log(1.0));
+    let finite = zero.iter().chain(&one).copied().filter(|l| l.is_finite());
+    let top = finite.fold(0.0, f64::max);
+    let zip = |values: &[f64]| x.iter().copied().zip(values.iter().copied()).collect();
+    let (axis, column, grey, note) = if canonical {
+        (
+            "forecast probability p",
+            "forecast",
+            "log-loss",
+            "Log-loss is drawn on the same scale at 1/2.",
+        )
+    } else {
+        (
+            "score z",
+            "score",
+            "under the sigmoid",
+            "What a forecast costs is plain log-loss; the link says which forecast a score becomes.",
+        )
+    };
     let panel = Panel {
         title: of("Losses", owner),
-        x: Axis::linear("forecast probability p", 0.0, 1.0),
-        y: Axis::linear("loss", low, 1.05 * high),
+        x: Axis::linear(axis, low, high),
+        y: Axis::linear("loss", 0.0, 1.05 * top),
         curves: vec![
-            Curve::line("log-loss", GREY, zip(&logs[0])).dashed(),
-            Curve::line("", GREY, zip(&logs[1])).dashed(),
-            Curve::line("if the label is 0", ORANGE, zip(&losses[0])),
-            Curve::line("if the label is 1", BLUE, zip(&losses[1])),
+            Curve::line(grey, GREY, zip(&log_zero)).dashed(),
+            Curve::line("", GREY, zip(&log_one)).dashed(),
+            Curve::line("if the label is 0", ORANGE, zip(&zero)),
+            Curve::line("if the label is 1", BLUE, zip(&one)),
         ],
         legend: Corner::Top,
     };
     let words = format!(
-        "What a forecast costs when the label turns out 0 or 1, under the proper loss that belongs \
-         to the link. {note}",
+        "What is paid when the label turns out 0 or 1, under the proper loss that belongs to the link. \
+         It is {}. {note}",
+        loss.why(),
     );
-    let [zero, one] = losses;
-    let [log_zero, log_one] = logs;
     let columns = vec![
-        Column::new("forecast", p.clone()),
+        Column::new(column, x.clone()),
         Column::new("loss if 0", zero),
         Column::new("loss if 1", one),
         Column::new("log-loss if 0", log_zero),
         Column::new("log-loss if 1", log_one),
     ];
     Figure::panel(&format!("losses-{letter}"), &words, panel, columns, 0)
-}
-
-/// `ℓ_0(p) = U(z)` and `ℓ_1(p) = U(z) - z` at `z = u⁻¹(p)`, less their values at 1/2; NaN where the
-/// link does not go.
-fn relative_losses(link: &dyn InverseLink, p: &[f64]) -> [Vec<f64>; 2] {
-    let (bottom, top) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
-    let inside = |p: f64| p > bottom && p < top;
-    let centre = if inside(0.5) { 0.5 } else { 0.5 * (bottom + top) };
-    let raw = |p: f64| {
-        let z = link.u_inverse(p);
-        [link.potential(z), link.potential(z) - z]
-    };
-    let start = raw(centre);
-    let side = |y: usize| {
-        p.iter().map(|&p| if inside(p) { raw(p)[y] - start[y] } else { f64::NAN }).collect()
-    };
-    [side(0), side(1)]
 }
 
 /// The features that move the score most, and the table of them.

@@ -149,8 +149,8 @@ pub enum Error {
     },
     /// The canonical loss of this link is infinite everywhere.
     #[error(
-        "the link {link} has tails so heavy that its canonical loss is infinite; \
-         use a CompositeLoss (for example log-loss with this link)"
+        "the link {link} stays away from 0 and 1, or nears them so slowly that its canonical loss is not \
+         finite; use a CompositeLoss, log-loss under this link"
     )]
     UnboundedLoss {
         /// The link.

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use properloss::design::{Design, Scaling};
 use properloss::link::{InverseLink, PiecewiseLink, Sigmoid};
+use properloss::loss::LossKind;
 use properloss::optimize::{self, Minimum, Options, Problem, Solver, Stop};
 use properloss::piecewise::PiecewiseAffine;
 use properloss::rows::{Local, Rows};
@@ -56,7 +57,13 @@ fn minimise(
     let mut local = Local::new(case.sample);
     let rows: &mut dyn Rows = &mut local;
     rows.scale(case.scaling, true)?;
-    optimize::minimise(&Problem { link: case.link, l2: case.l2 }, rows, start, options, watch)
+    optimize::minimise(
+        &Problem { link: case.link, kind: LossKind::Canonical, l2: case.l2 },
+        rows,
+        start,
+        options,
+        watch,
+    )
 }
 
 fn run(case: &Case<'_>, start: &[f64], solver: Solver) -> Minimum {

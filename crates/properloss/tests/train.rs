@@ -6,6 +6,7 @@ use std::sync::Arc;
 use properloss::Error;
 use properloss::design::Scaling;
 use properloss::link::{self, InverseLink, PiecewiseLink, RelativeLink, Sigmoid};
+use properloss::loss::LossKind;
 use properloss::metrics;
 use properloss::piecewise::PiecewiseAffine;
 use properloss::sample::{Matrix, Sample};
@@ -377,8 +378,11 @@ fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
     let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
     let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
     for link in [link::by_name("cauchy", &[]).unwrap(), floor] {
-        let trainer =
-            CanonicalLossTrainer { scaling: Scaling::None, ..CanonicalLossTrainer::new(link) };
+        let trainer = CanonicalLossTrainer {
+            scaling: Scaling::None,
+            kind: LossKind::Canonical,
+            ..CanonicalLossTrainer::new(link)
+        };
         let refused = trainer.fit(&sample, &mut Silent);
         assert!(matches!(refused, Err(Error::NeedsPenalty { .. })));
         let l2 = 1e-3;
@@ -393,6 +397,52 @@ fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
             gradient[2] += slope / 400.0;
         }
         assert!(gradient.iter().all(|g| g.abs() < 2e-8), "{gradient:?}");
+    }
+}
+
+/// Log-loss under a floor and a ceiling, without a penalty: at the end
+/// `E[(-y/u + (1-y)/(1-u)) u' x] = 0`, and no step in any direction is better.
+#[test]
+fn log_loss_under_a_link_with_a_floor_is_minimised_without_a_penalty() {
+    let (x, y) = gaussians(400, 14);
+    let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
+    let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
+    let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
+    let probit = link::by_name("probit", &[]).unwrap();
+    for (link, asked) in
+        [(link::by_name("cauchy", &[]).unwrap(), false), (floor, false), (probit, true)]
+    {
+        let mut trainer =
+            CanonicalLossTrainer { scaling: Scaling::None, ..CanonicalLossTrainer::new(link) };
+        if asked {
+            assert_eq!(trainer.kind, LossKind::Canonical);
+            trainer.kind = LossKind::Composite;
+        }
+        assert_eq!(trainer.kind, LossKind::Composite, "the loss of a link without a finite one");
+        let fit = trainer.fit(&sample, &mut Silent).unwrap();
+        // A kink of the link may stop the steps short of the tolerance.
+        assert!(matches!(fit.termination, Termination::Converged | Termination::Stalled));
+        let mean_loss = |w: [f64; 2], b: f64| -> f64 {
+            let rows = x.chunks(2).zip(&y);
+            let cost = |(x, &y): (&[f64], &u8)| {
+                let p = fit.model.link().u(w[0] * x[0] + w[1] * x[1] + b);
+                if y == 1 { -p.ln() } else { -(1.0 - p).ln() }
+            };
+            rows.map(cost).sum::<f64>() / 400.0
+        };
+        let (w, b) = (fit.model.coefficients(), fit.model.intercept());
+        let least = mean_loss([w[0], w[1]], b);
+        let reported = fit.loss().unwrap();
+        assert!((least - reported).abs() < 1e-12, "{least} is not {reported}");
+        for step in [1e-2, -1e-2, 1e-4, -1e-4] {
+            for moved in [
+                mean_loss([w[0] + step, w[1]], b),
+                mean_loss([w[0], w[1] + step], b),
+                mean_loss([w[0], w[1]], b + step),
+            ] {
+                assert!(moved >= least, "{moved} is below {least} at {step}");
+            }
+        }
     }
 }
 

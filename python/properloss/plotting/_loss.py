@@ -114,7 +114,7 @@ class LossDisplay:
 
         Parameters
         ----------
-        loss : CanonicalLoss
+        loss : CanonicalLoss or CompositeLoss
             The loss.
         z_range : (float, float), default=None
             Scores to show; by default where its inverse link is between 0.001 and 0.999.
@@ -191,7 +191,7 @@ class LossDisplay:
             Labels.
         score : array-like of shape (n_samples,)
             Scores.
-        loss : CanonicalLoss
+        loss : CanonicalLoss or CompositeLoss
             The loss.
         pos_label : label, default=None
             The positive label; by default the larger.

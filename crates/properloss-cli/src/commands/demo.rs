@@ -1,9 +1,9 @@
 //! `demo`: the main job on data that the program carries.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use properloss::link::{Cloglog, InverseLink};
+use properloss::loss::Loss;
 use properloss::metrics;
 use properloss::train::registry::method;
 use properloss::train::{Silent, Value as Setting};
@@ -174,7 +174,7 @@ impl Demo<'_> {
             self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
             self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;
             let link = trained.fit.model.link();
-            let report = LinkReport::new(Arc::clone(link));
+            let report = LinkReport::new(model.loss().loss()?);
             let reference = reference(&model);
             let references: Vec<(&str, &dyn Fn(f64) -> f64)> =
                 reference.iter().map(|(name, u)| (*name, &**u)).collect();
@@ -195,7 +195,7 @@ impl Demo<'_> {
             short(link.u(0.0)),
             short(link.u_inverse(0.5)),
         );
-        if let Some(loss) = report.loss() {
+        if let Loss::Canonical(loss) = report.loss() {
             // Under log-loss both mistakes cost the same; the learned loss may say otherwise.
             let ratio = loss.partial_loss(1.0, 0.1) / loss.partial_loss(0.0, 0.9);
             let costs = if (0.95..=1.05).contains(&ratio) {

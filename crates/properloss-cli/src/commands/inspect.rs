@@ -13,12 +13,12 @@ use crate::table::{Table, short};
 /// Runs the command.
 pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
     let any = read_any(&args.file)?;
-    let (link, fitted) = match &any {
-        AnyFile::Model(model) => (&model.link, Some(&model.fitted)),
-        AnyFile::Loss(loss) => (&loss.link, loss.provenance.as_ref()),
+    let (loss, fitted) = match &any {
+        AnyFile::Model(model) => (model.loss().loss()?, Some(&model.fitted)),
+        AnyFile::Loss(loss) => (loss.loss()?, loss.provenance.as_ref()),
     };
-    let link = link.spec().build()?;
-    let report = LinkReport::new(link.clone());
+    let link = loss.link().clone();
+    let report = LinkReport::new(loss);
     if let Some(path) = &args.plot {
         let file = OutputFile::create(path)?;
         let sigmoid = matched_sigmoid(&*link);

@@ -1,6 +1,5 @@
 //! `transfer`: a model on new data under a loss learned before.
 
-use properloss::loss::CanonicalLoss;
 use properloss::train::Value;
 use properloss::train::registry::method;
 use properloss_data::model_file::{AnyFile, read_any};
@@ -10,7 +9,6 @@ use super::{Parts, load};
 use crate::args::TransferArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
-use crate::table::short;
 use crate::train::Trainer;
 
 /// Runs the command.
@@ -27,20 +25,13 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
         AnyFile::Loss(loss) => *loss,
         AnyFile::Model(model) => model.loss(),
     };
-    let link = loss.link.spec().build()?;
-    if CanonicalLoss::new(link.clone()).is_err() && settings.get("l2") == Some(&Value::Number(0.0))
-    {
-        let (low, high) = (link.u(f64::NEG_INFINITY), link.u(f64::INFINITY));
-        let message = format!(
-            "{}: the probabilities of its link stay between {} and {}: its loss has no lower bound, \
-             so that weights need a penalty",
-            args.loss.display(),
-            short(low),
-            short(high),
-        );
-        return Err(Failure::user(message, "leave out `--l2 0`, or give a positive penalty"));
+    let loss = loss.loss()?;
+    settings.insert("link".into(), Value::Link(loss.link().spec()));
+    // What the file holds, unless another loss of its link was asked for.
+    if !settings.contains_key("loss_kind") {
+        settings.insert("loss_kind".into(), Value::Word(loss.kind().name().to_owned()));
+        talk.say(format!("loss: {}", loss.why()));
     }
-    settings.insert("link".into(), Value::Link(link.spec()));
     let trainer = Trainer::new(canonical, settings);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;

@@ -21,6 +21,7 @@ use std::path::Path;
 
 use properloss::design::FittedScaling;
 use properloss::link::LinkSpec;
+use properloss::loss::{CanonicalLoss, Loss, LossKind};
 use properloss::train::{Model, Settings, Value as Setting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -122,11 +123,15 @@ pub struct Fitted {
     pub program: String,
 }
 
-/// A loss by itself, for use on other data: its link decides it.
+/// A loss by itself, for use on other data: its link decides it, and which of the link's two losses
+/// is meant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LossFile {
-    /// The link whose canonical loss it is.
+    /// The link.
     pub link: Link,
+    /// The canonical loss of the link, or log-loss under it; absent: canonical where that is finite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<LossKind>,
     /// The fit that it was learned in, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Fitted>,
@@ -244,7 +249,15 @@ impl ModelFile {
 
     /// The loss of this model as a file of its own.
     pub fn loss(&self) -> LossFile {
-        LossFile { link: self.link.clone(), provenance: Some(self.fitted.clone()) }
+        // The loss that the weights were fitted under, if one was asked for.
+        let asked = self.fitted.options.get("loss_kind").and_then(Value::as_str);
+        let link = self.link.clone();
+        let kind = match (asked.and_then(LossKind::from_name), link.spec().build()) {
+            (Some(LossKind::Composite), _) => LossKind::Composite,
+            (_, Ok(link)) => LossKind::of(&*link),
+            (_, Err(_)) => LossKind::Canonical,
+        };
+        LossFile { provenance: Some(self.fitted.clone()), ..LossFile::new(link, kind) }
     }
 
     /// What is wrong, as the field and the reason.
@@ -297,6 +310,12 @@ impl ModelFile {
 }
 
 impl LossFile {
+    /// The file of a loss; canonical goes without saying.
+    pub fn new(link: Link, kind: LossKind) -> Self {
+        let kind = (kind == LossKind::Composite).then_some(kind);
+        Self { link, kind, provenance: None }
+    }
+
     /// Reads and checks a loss file.
     pub fn read(path: &Path) -> Result<Self> {
         Self::from_json(&read_bytes(path)?, path)
@@ -325,8 +344,21 @@ impl LossFile {
         json::to_json(self, file, LOSS_FORMAT, VERSION)
     }
 
+    /// The loss itself.
+    pub fn loss(&self) -> Result<Loss> {
+        let link = self.link.spec().build()?;
+        Ok(match self.kind {
+            None => Loss::of_link(link),
+            Some(LossKind::Composite) => Loss::composite(link),
+            Some(LossKind::Canonical) => Loss::Canonical(CanonicalLoss::new(link)?),
+        })
+    }
+
     fn check(&self) -> std::result::Result<(), (String, String)> {
         self.link.check()?;
+        if let Err(error) = self.loss() {
+            return Err(("kind".into(), error.to_string()));
+        }
         self.provenance.as_ref().map_or(Ok(()), check_options)
     }
 }

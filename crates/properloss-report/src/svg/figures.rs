@@ -2,7 +2,7 @@
 
 use properloss::certify::Certificate;
 use properloss::link::InverseLink;
-use properloss::loss::CanonicalLoss;
+use properloss::loss::{Loss, LossKind};
 use properloss::metrics::CalibrationBlock;
 
 use super::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, document};
@@ -15,7 +15,7 @@ pub fn link_and_losses(
     title: &str,
     link: &dyn InverseLink,
     references: &[(&str, &dyn Fn(f64) -> f64)],
-    loss: Option<&CanonicalLoss>,
+    loss: &Loss,
 ) -> String {
     let (low, high) = score_range(link);
     let curve = |f: &dyn Fn(f64) -> f64| grid(low, high).map(|z| (z, f(z))).collect();
@@ -34,14 +34,15 @@ pub fn link_and_losses(
             Corner::BottomRight
         },
     }];
-    if let Some(loss) = loss {
-        panels.push(losses(loss));
-    }
+    panels.push(match loss.kind() {
+        LossKind::Canonical => losses(loss),
+        LossKind::Composite => losses_of_scores(loss, low, high),
+    });
     document(&panels)
 }
 
 /// The two partial losses, beside log-loss scaled to the same sum at 1/2.
-fn losses(loss: &CanonicalLoss) -> Panel {
+fn losses(loss: &Loss) -> Panel {
     let scale = (loss.partial_loss(0.0, 0.5) + loss.partial_loss(1.0, 0.5))
         / (2.0 * std::f64::consts::LN_2);
     let inner = || grid(0.002, 0.998);
@@ -66,6 +67,24 @@ fn losses(loss: &CanonicalLoss) -> Panel {
         curves: vec![
             Curve::line("log-loss, same scale", GREY, log_zero).dashed(),
             Curve::line("", GREY, log_one).dashed(),
+            Curve::line("if the label is 0", ORANGE, zero),
+            Curve::line("if the label is 1", BLUE, one),
+        ],
+        legend: Corner::Top,
+    }
+}
+
+/// Log-loss under the link: of forecasts it is plain log-loss, so what was learned shows over the
+/// scores.
+fn losses_of_scores(loss: &Loss, low: f64, high: f64) -> Panel {
+    let curve = |y: f64| grid(low, high).map(|z| (z, loss.loss(y, z))).collect::<Vec<_>>();
+    let (zero, one) = (curve(0.0), curve(1.0));
+    let top = zero.iter().chain(&one).map(|&(_, l)| l).fold(0.0, f64::max);
+    Panel {
+        title: "Losses: log-loss under the link".into(),
+        x: Axis::linear("score z", low, high),
+        y: Axis::linear("loss", 0.0, 1.05 * top),
+        curves: vec![
             Curve::line("if the label is 0", ORANGE, zero),
             Curve::line("if the label is 1", BLUE, one),
         ],

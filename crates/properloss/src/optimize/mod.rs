@@ -3,8 +3,8 @@
 //! ```text
 //! minimise  f(w) = E[φ_i(w·x̃_i)] + (l2/2) |w|²        (the intercept is not penalised)
 //! ```
-//! where `E` is the weighted mean over the rows and `φ` the canonical loss of a link: value
-//! `loss(y, z)`, slope `u(z) - y`, curvature `u'(z)`.
+//! where `E` is the weighted mean over the rows and `φ` a proper loss of a link: the canonical one, with
+//! slope `u(z) - y` and curvature `u'(z)`, or log-loss under the link, with Fisher's curvature.
 //!
 //! The method is a damped Newton iteration. The step solves `(H + D) p = -g`, densely where that is
 //! cheaper and by conjugate gradients elsewhere; along `p` only the scores move, `z + t X̃p`, so the
@@ -23,12 +23,15 @@ pub use newton::{Newton, minimise};
 use std::ops::ControlFlow;
 
 use crate::link::InverseLink;
+use crate::loss::LossKind;
 
 /// What is minimised.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// The link whose canonical loss the rows have.
+    /// The link whose loss the rows have.
     pub link: &'a dyn InverseLink,
+    /// Which of its losses.
+    pub kind: LossKind,
     /// The factor of the penalty `|w|²/2`; not negative.
     pub l2: f64,
 }

@@ -79,7 +79,7 @@ impl Newton {
     /// Value and gradient at the scores; the rows keep their curvatures.
     fn evaluate(&mut self, problem: &Problem<'_>, rows: &mut dyn Rows) -> Result<()> {
         let columns = rows.shape().columns;
-        let (value, curvature, gradient) = rows.terms(problem.link)?;
+        let (value, curvature, gradient) = rows.terms(problem.kind, problem.link)?;
         (self.curvature, self.gradient) = (curvature, gradient);
         self.stepper.passes += 1;
         for j in 0..columns {
@@ -93,7 +93,7 @@ impl Newton {
 
     /// After a checkpoint: the rows find their curvatures again.
     pub fn refresh(&self, problem: &Problem<'_>, rows: &mut dyn Rows) -> Result<()> {
-        rows.terms(problem.link).map(drop)
+        rows.terms(problem.kind, problem.link).map(drop)
     }
 
     /// One step; false if no step decreases the value any further: the limit of rounding.
@@ -120,7 +120,7 @@ impl Newton {
             let (w_p, p_p) =
                 (dot(&self.w[..columns], &p[..columns]), dot(&p[..columns], &p[..columns]));
             let mut along = |t: f64| -> Result<(f64, f64)> {
-                let [value, slope] = rows.along(problem.link, t)?;
+                let [value, slope] = rows.along(problem.kind, problem.link, t)?;
                 let moved = problem.l2 * (w_p * t + 0.5 * t * t * p_p);
                 Ok((value + penalty + moved, slope + problem.l2 * (w_p + t * p_p)))
             };

@@ -10,6 +10,7 @@ use crate::chain::ScoreOrder;
 use crate::design::{Design, FittedScaling, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
+use crate::loss::LossKind;
 use crate::sample::Sample;
 
 /// Rows summed in one piece. Fixed, so that sums have the same bits for any number of threads.
@@ -152,11 +153,11 @@ impl<'a> Local<'a> {
     }
 
     /// `Σ ω ℓ`, `Σ ω ℓ''`, `Σ ω ℓ' x̃`.
-    fn terms(&mut self, link: &dyn InverseLink) -> Vec<f64> {
+    fn terms(&mut self, kind: LossKind, link: &dyn InverseLink) -> Vec<f64> {
         let (rows, total) = (self.sample.rows(), self.weight_sum());
         let r = Self::resize(&mut self.residual, rows);
         let h = Self::resize(&mut self.curvature, rows);
-        let value = terms::evaluate(link, &self.sample, total, &self.numbers, r, h);
+        let value = terms::evaluate(kind, link, &self.sample, total, &self.numbers, r, h);
         let mut sums = vec![0.0; 2 + self.design.dimension()];
         (sums[0], sums[1]) = (value, h.iter().sum());
         self.design.adjoint(&self.residual, &mut sums[2..]);
@@ -246,7 +247,7 @@ impl Rows for Local<'_> {
             Question::Loss { link, eta } => {
                 Answer::Sum(vec![mean_loss(&**link, &self.sample, |i| self.moved(i, *eta))])
             }
-            Question::Terms { link } => Answer::Sum(self.terms(&**link)),
+            Question::Terms { kind, link } => Answer::Sum(self.terms(*kind, &**link)),
             Question::Gram => {
                 let d = self.design.dimension();
                 let mut gram = vec![0.0; d * d];
@@ -272,9 +273,11 @@ impl Rows for Local<'_> {
                 self.design.weighted_squares(&share, &mut moments);
                 Answer::Sum(moments)
             }
-            Question::Along { link, t } => {
+            Question::Along { kind, link, t } => {
                 let (z, q, total) = (&self.numbers, &self.direction, self.weight_sum());
-                Answer::Sum(terms::evaluate_along(&**link, &self.sample, total, z, q, *t).to_vec())
+                Answer::Sum(
+                    terms::evaluate_along(*kind, &**link, &self.sample, total, z, q, *t).to_vec(),
+                )
             }
             Question::Reach { eta } => {
                 let ends = (f64::INFINITY, f64::NEG_INFINITY);

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use crate::design::{FittedScaling, Scaling, SpectralNorm};
 use crate::error::Result;
 use crate::link::InverseLink;
+use crate::loss::LossKind;
 use crate::sample::Sample;
 use crate::train::Model;
 
@@ -181,8 +182,12 @@ impl dyn Rows + '_ {
     }
 
     /// The sums of [`Question::Terms`]: mean loss, mean curvature, gradient.
-    pub fn terms(&mut self, link: &dyn InverseLink) -> Result<(f64, f64, Vec<f64>)> {
-        let mut sums = self.ask(&Question::Terms { link: link.into() })?.vector()?;
+    pub fn terms(
+        &mut self,
+        kind: LossKind,
+        link: &dyn InverseLink,
+    ) -> Result<(f64, f64, Vec<f64>)> {
+        let mut sums = self.ask(&Question::Terms { kind, link: link.into() })?.vector()?;
         let gradient = sums.split_off(2);
         Ok((sums[0], sums[1], gradient))
     }
@@ -198,8 +203,8 @@ impl dyn Rows + '_ {
     }
 
     /// Mean loss at `z + t q` and its derivative by `t`.
-    pub fn along(&mut self, link: &dyn InverseLink, t: f64) -> Result<[f64; 2]> {
-        self.ask(&Question::Along { link: link.into(), t })?.numbers()
+    pub fn along(&mut self, kind: LossKind, link: &dyn InverseLink, t: f64) -> Result<[f64; 2]> {
+        self.ask(&Question::Along { kind, link: link.into(), t })?.numbers()
     }
 
     /// The classifier of these weights: the scaling is folded into the coefficients.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::design::{FittedScaling, Scaling, SpectralNorm};
 use crate::error::{Error, Result};
 use crate::link::InverseLink;
+use crate::loss::LossKind;
 
 /// A link inside a question: borrowed where the rows are here, rebuilt from its
 /// [spec](crate::link::LinkSpec) where they are not.
@@ -99,9 +100,11 @@ pub enum Question<'q> {
         /// The step.
         eta: f64,
     },
-    /// Of the canonical loss of a link at the scores: `Σ ω ℓ`, `Σ ω ℓ''`, and `Σ ω ℓ' x̃`. The rows keep
-    /// their curvatures `h = ω ℓ''` for the four questions that follow.
+    /// Of a loss of a link at the scores: `Σ ω ℓ`, `Σ ω ℓ''`, and `Σ ω ℓ' x̃`. The rows keep their
+    /// curvatures `h = ω ℓ''` for the four questions that follow.
     Terms {
+        /// Which loss of the link.
+        kind: LossKind,
         /// The link.
         link: LinkRef<'q>,
     },
@@ -123,6 +126,8 @@ pub enum Question<'q> {
     SecondMoments,
     /// `Σ ω ℓ(z + t q)` and its derivative by `t`.
     Along {
+        /// Which loss of the link.
+        kind: LossKind,
         /// The link.
         link: LinkRef<'q>,
         /// The length.

@@ -11,23 +11,27 @@ use super::{
 use crate::design::Scaling;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, LinkSpec};
-use crate::loss::CanonicalLoss;
+use crate::loss::LossKind;
 use crate::optimize::{Newton, Problem, Solver};
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
 
-/// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for the canonical loss of a given link.
+/// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for a proper loss of a given link: the canonical one
+/// where it is finite, else log-loss under the link ([`Loss::of_link`](crate::loss::Loss::of_link)), or whichever is asked for.
 ///
 /// With the sigmoid this is logistic regression: scikit-learn's `C` is `1 / (l2 * sum of weights)`.
-/// The problem is convex; the run ends when the norm of the gradient is at most `tol`.
+/// A canonical loss makes the problem convex; log-loss under a link need not, and the run then ends in
+/// the minimum next to its start. It ends when the norm of the gradient is at most `tol`.
 ///
 /// A link that does not reach 0 and 1 (a floor under the probabilities: noisy labels), or too slowly
-/// (Cauchy), has its canonical loss up to a constant only, `U(z) - y z`, with no lower bound. Its
-/// gradient `u(z) - y` is as good as any other; it needs `l2 > 0`.
+/// (Cauchy), has its canonical loss up to a constant only, `U(z) - y z`, with no lower bound. It is
+/// convex all the same, and can be asked for with `l2 > 0`.
 #[derive(Debug, Clone)]
 pub struct CanonicalLossTrainer {
-    /// The link whose canonical loss is minimised.
+    /// The link whose loss is minimised.
     pub link: Arc<dyn InverseLink>,
+    /// Which of its losses.
+    pub kind: LossKind,
     /// Penalty on the weights; the intercept is free.
     pub l2: f64,
     /// At most this many Newton steps.
@@ -47,9 +51,10 @@ pub struct CanonicalLossTrainer {
 }
 
 impl CanonicalLossTrainer {
-    /// With the given link and defaults for the rest.
+    /// With the loss of the given link and defaults for the rest.
     pub fn new(link: Arc<dyn InverseLink>) -> Self {
         Self {
+            kind: LossKind::of(&*link),
             link,
             l2: 0.0,
             max_iter: 200,
@@ -67,7 +72,7 @@ impl CanonicalLossTrainer {
     }
 
     fn problem(&self) -> Problem<'_> {
-        Problem { link: &*self.link, l2: self.l2 }
+        Problem { link: &*self.link, kind: self.kind, l2: self.l2 }
     }
 }
 
@@ -77,7 +82,8 @@ impl Trainer for CanonicalLossTrainer {
     fn start(&self, rows: &mut dyn Rows) -> Result<Newton> {
         super::check_common(self.max_iter, self.tol, Step::Auto, self.l2, None)?;
         // Without a lower bound of the loss only the penalty holds the weights.
-        if self.l2 == 0.0 && CanonicalLoss::new(self.link.clone()).is_err() {
+        let unbounded = LossKind::of(&*self.link) == LossKind::Composite;
+        if self.l2 == 0.0 && self.kind == LossKind::Canonical && unbounded {
             return Err(Error::NeedsPenalty { link: self.link.spec().name() });
         }
         rows.scale(self.scaling, self.fit_intercept)?;
@@ -164,6 +170,19 @@ pub(super) fn method(name: &'static str) -> Method {
     ];
     if !logistic {
         options.insert(0, OptionSpec::new("link", Kind::Link, "The link whose loss is minimised"));
+        options.insert(
+            1,
+            OptionSpec::new(
+                "loss_kind",
+                Kind::Choice(&[
+                    ("auto", "canonical where that is finite, else composite"),
+                    ("canonical", "the loss whose own link it is; convex"),
+                    ("composite", "log-loss under the link"),
+                ]),
+                "Which loss of the link",
+            )
+            .word("auto"),
+        );
     }
     Method {
         name,
@@ -198,7 +217,12 @@ fn build(
     // One over the rows, as is usual: without a penalty, data that a line separates have no minimum.
     let l2 = s.number("l2").unwrap_or(1.0 / shape.total_weight);
     all.insert("l2".into(), registry::number(l2));
+    let kind = LossKind::from_name(s.word("loss_kind")).unwrap_or(LossKind::of(&*link));
+    if all.contains_key("loss_kind") {
+        all.insert("loss_kind".into(), super::Value::Word(kind.name().into()));
+    }
     Ok(Box::new(CanonicalLossTrainer {
+        kind,
         l2,
         max_iter: s.count("max_iter").unwrap_or(200),
         tol: s.required("tol")?,
