@@ -121,8 +121,7 @@ def test_decision_function_is_linear_and_the_link_takes_the_score(classifier, da
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-15)
     assert np.array_equal(classifier.predict(X), classifier.classes_[(decision > 0).astype(int)])
     assert len(classifier.history_["loss"]) == classifier.n_iter_
-    if classifier.loss_ is not None:
-        assert np.all(classifier.loss_.loss(y, z) >= 0)
+    assert np.all(classifier.loss_.loss(y, z) >= 0)
 
 
 def test_quality_on_breast_cancer():
@@ -149,8 +148,8 @@ def test_html_repr_and_params(classifier):
 
 
 def test_the_loss_of_the_default_estimator_is_transferred():
-    """Three labels in ten of one half space are turned: a floor, so no finite canonical loss; and yet it
-    can be carried to a new sample of the same kind, where it beats log-loss."""
+    """Three labels in ten of one half space are turned: a floor, so no finite canonical loss; its
+    composite loss is carried to a new sample of the same kind, where it beats log-loss."""
 
     def noisy(m, seed):
         rng = np.random.default_rng(seed)
@@ -160,15 +159,18 @@ def test_the_loss_of_the_default_estimator_is_transferred():
 
     X, y, _ = noisy(4000, 0)
     source = pl.ProperLossClassifier().fit(X, y)
-    assert source.loss_ is None and source.link_(-50.0) > 0.1
+    assert source.loss_.kind == "composite" and source.link_(-50.0) > 0.1
 
     X, y, _ = noisy(300, 1)
     X_test, _, p = noisy(20_000, 2)
     losses = []
-    for loss in (source.link_, "sigmoid"):
+    for loss in (source.loss_, "sigmoid"):
         model = pl.CanonicalLossClassifier(loss=loss, C=1.0).fit(X, y)
         q = model.predict_proba(X_test)[:, 1]
         losses.append(-np.mean(p * np.log(q) + (1 - p) * np.log1p(-q)))
     assert losses[0] < losses[1] - 0.01, losses
-    with pytest.raises(ValueError, match="l2 > 0"):
-        pl.CanonicalLossClassifier(loss=source.link_, C=np.inf).fit(X, y)
+    # Bounded below, so that no penalty is needed; and the link stands for the same loss.
+    free = pl.CanonicalLossClassifier(loss=source.loss_, C=np.inf).fit(X, y)
+    assert free.termination_ in ("converged", "stalled") and np.isfinite(free.coef_).all()
+    same = pl.CanonicalLossClassifier(loss=source.link_, C=np.inf).fit(X, y)
+    assert np.array_equal(same.coef_, free.coef_)

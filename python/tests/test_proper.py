@@ -131,11 +131,12 @@ def test_smoothness_is_a_parameter_that_files_keep(tmp_path, noisy):
     X, y, *_ = noisy
     sigmoid = pl.ProperLossClassifier(smoothness=()).fit(X, y)
     assert sigmoid.slope_ratio_ == 1 and sigmoid.guarantee_ == 0
-    # The sigmoid itself has a proper loss of its own; a link that ends inside (0, 1) has none.
+    # The sigmoid itself has a proper loss of its own; a link that ends inside (0, 1) has log-loss under it.
     np.testing.assert_allclose(sigmoid.loss_.loss(1, 0.0), np.log(2))
     clf = pl.ProperLossClassifier(smoothness=[1.0, 0.01]).fit(X, y)
     np.testing.assert_array_equal(clf.cv_results_["smoothness"], [np.inf, 1.0, 0.01])
-    assert clf.link_(-np.inf) > 0 and clf.link_(np.inf) < 1 and clf.loss_ is None
+    assert clf.link_(-np.inf) > 0 and clf.link_(np.inf) < 1
+    assert clf.loss_.kind == "composite"
     clf.save(tmp_path / "model.json")
     again = pl.load(tmp_path / "model.json")
     assert again.smoothness == (1.0, 0.01)
