@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from properloss.estimators import (
         BregmanTronClassifier as BregmanTronClassifier,
         CanonicalLossClassifier as CanonicalLossClassifier,
+        CertifiedClassifier as CertifiedClassifier,
         GlmtronClassifier as GlmtronClassifier,
         SlisotronClassifier as SlisotronClassifier,
     )
@@ -88,6 +89,7 @@ _HOME = {
     "properloss.estimators": (
         "BregmanTronClassifier",
         "CanonicalLossClassifier",
+        "CertifiedClassifier",
         "GlmtronClassifier",
         "SlisotronClassifier",
     ),
@@ -113,8 +115,14 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _SUBMODULES:
         return importlib.import_module(f"properloss.{name}")
+    # Methods of the engine whose class is not written by hand.
+    if name.endswith("Classifier"):
+        registered = importlib.import_module("properloss._registered").CLASSES
+        if name in registered:
+            return registered[name]
     raise AttributeError(f"module 'properloss' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    registered = importlib.import_module("properloss._registered").CLASSES
+    return sorted({*globals(), *__all__, *registered})

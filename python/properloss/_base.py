@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from properloss import _core
+from properloss import _core, _registry
 from properloss._card import CardMixin
 from properloss._export import ExportMixin
 from properloss._input import explain_not_finite, prediction_input, training_input
@@ -73,11 +74,41 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         "loss_",
     )
 
-    # -- to be written by a subclass ---------------------------------------------------------
+    #: Options of the engine that this class calls otherwise.
+    _option_names: ClassVar[dict[str, str]] = _registry.PARAMETERS
+
+    # -- the method of the engine ------------------------------------------------------------
+
+    def _method(self) -> _core.Method:
+        """The method that the parameters choose."""
+        for method in _registry.methods_of(type(self).__name__):
+            if all(getattr(self, name) == value for name, value in method["fixed"].items()):
+                return method
+        raise NotImplementedError(f"{type(self).__name__} is no method of the engine")
+
+    def _settings(self, task: _core.Task, method: _core.Method) -> dict[str, Any]:
+        """The parameters as options of the engine; what is None is left to it."""
+        given: dict[str, Any] = {}
+        for option in method["options"]:
+            name = option["name"]
+            value = getattr(self, self._option_names.get(name, name), None)
+            if value is not None:
+                given[name] = value
+        return given
+
+    @classmethod
+    def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:
+        """The options of a file as parameters of this class."""
+        return {cls._option_names.get(name, name): value for name, value in options.items()}
+
+    def _own_options(self) -> dict[str, Any]:
+        """Parameters that a file keeps beside the options of the engine."""
+        return {}
 
     def _run(self, task: _core.Task) -> _core.Fit:
         """Train on checked data with the parameters of this classifier."""
-        raise NotImplementedError
+        method = self._method()
+        return _core.fit(task, method["name"], self._settings(task, method))
 
     # -- fit ---------------------------------------------------------------------------------
 
@@ -106,8 +137,10 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
             "rows": rows,
             "labels": labels,
             "weights": weights,
+            "folds": None,
             "progress": line,
             "callback": None,
+            "checkpoint": self._checkpoint(),
         }
         end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
         try:
@@ -124,11 +157,20 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         self._warn_if_unfinished()
         return self
 
+    def _checkpoint(self) -> tuple[str, float] | None:
+        file = getattr(self, "checkpoint", None)
+        return None if file is None else (os.fspath(file), float(self.checkpoint_every))
+
     def _set_fit(self, fit: _core.Fit) -> None:
         self._model = fit.model
+        self._fitted = {
+            "method": fit.method,
+            "options": json.loads(fit.options),
+            "total_weight": fit.total_weight,
+        }
         self._engine_seconds = fit.seconds
         self.history_ = fit.history
-        self.n_iter_ = len(self.history_["loss"])
+        self.n_iter_ = fit.iterations
         self.termination_ = fit.termination
         self._set_derived()
 

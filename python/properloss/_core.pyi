@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, Self, TypedDict, final, overload, type_check_only
+from typing import Any, Literal, NotRequired, Self, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,24 +28,19 @@ __all__ = [
     "NotFiniteError",
     "PiecewiseLink",
     "Probit",
-    "Proper",
     "RelativeLink",
     "Sigmoid",
     "VectorMixture",
     "__version__",
     "class_model_to_json",
-    "fit_bregmantron",
+    "fit",
     "fit_calibrator",
-    "fit_canonical_loss",
-    "fit_certified",
-    "fit_glmtron",
     "fit_multiclass",
     "fit_multiclass_calibrator",
-    "fit_proper",
-    "fit_slisotron",
     "isotonic",
     "link",
     "links",
+    "methods",
     "metric_auc",
     "metric_calibration",
     "metric_calibration_bound",
@@ -268,10 +263,7 @@ class Model:
         *,
         feature_names: list[str] | None = None,
         classes: tuple[str, str] = ...,
-        method: str = ...,
-        options: str = "{}",
-        rows: int = 0,
-        termination: str = ...,
+        fitted: str = ...,
         course: list[tuple[int, float, float]] = ...,
     ) -> str: ...
     @staticmethod
@@ -283,10 +275,7 @@ class ModelFile(TypedDict):
     feature_names: list[str]
     numeric: bool
     classes: list[str]
-    method: str
-    options: str
-    termination: str
-    iterations: int
+    fitted: str
     history: dict[str, _Floats] | None
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile: ...
@@ -326,105 +315,52 @@ class Fit:
     def history(self) -> dict[str, NDArray[Any]]: ...
     @property
     def seconds(self) -> float: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def options(self) -> str: ...
+    @property
+    def total_weight(self) -> float: ...
+    @property
+    def learned(self) -> str | None: ...
+    @property
+    def held_out_scores(self) -> _Floats | None: ...
+    @property
+    def iterations(self) -> int: ...
 
 @type_check_only
 class Task(TypedDict):
     rows: _Rows
     labels: NDArray[np.uint8]
     weights: _Floats | None
+    folds: NDArray[np.uint32] | None
     progress: Callable[[dict[str, float]], object] | None
     callback: Callable[[dict[str, float], Model], bool] | None
+    checkpoint: tuple[str, float] | None
 
-def fit_bregmantron(
-    task: Task,
-    *,
-    target: str,
-    objective: str | None,
-    max_iter: int,
-    tol: float,
-    step: float | None,
-    slope_min: float,
-    slope_max: float,
-    kappa: float | None,
-    l2: float,
-    max_norm: float | None,
-    scaling: str,
-    end_slope: str,
-    initial_link: InverseLink | None,
-) -> Fit: ...
-def fit_certified(
-    task: Task,
-    *,
-    candidate: str,
-    max_iter: int,
-    tol: float,
-    slope_max: float,
-    scaling: str,
-) -> Fit: ...
-def fit_slisotron(
-    task: Task,
-    *,
-    isotonic: str,
-    max_iter: int,
-    tol: float,
-    step: float | None,
-    l2: float,
-    max_norm: float | None,
-    scaling: str,
-) -> Fit: ...
-def fit_glmtron(
-    task: Task,
-    *,
-    link: InverseLink | str,
-    max_iter: int,
-    tol: float,
-    step: float | None,
-    l2: float,
-    max_norm: float | None,
-    scaling: str,
-    fit_intercept: bool,
-) -> Fit: ...
-def fit_canonical_loss(
-    task: Task,
-    *,
-    loss: Loss | InverseLink | str,
-    l2: float,
-    max_iter: int,
-    tol: float,
-    scaling: str,
-    fit_intercept: bool,
-    solver: str,
-) -> Fit: ...
+@type_check_only
+class Option(TypedDict):
+    name: str
+    help: str
+    expected: str
+    kind: str
+    default: Any
+    low: NotRequired[float]
+    high: NotRequired[float]
+    taken: NotRequired[tuple[bool, bool]]
+    words: NotRequired[list[str]]
 
-@final
-class Proper:
-    @property
-    def model(self) -> Model: ...
-    @property
-    def numbers(self) -> dict[str, float]: ...
-    @property
-    def scaling_weights(self) -> list[tuple[float, float]]: ...
-    @property
-    def passes(self) -> int: ...
-    @property
-    def path(self) -> dict[str, _Floats]: ...
-    @property
-    def links(self) -> dict[str, _Floats]: ...
-    @property
-    def held_out_scores(self) -> _Floats: ...
+@type_check_only
+class Method(TypedDict):
+    name: str
+    class_name: str
+    fixed: dict[str, str]
+    summary: str
+    options: list[Option]
 
-def fit_proper(
-    rows: _Rows,
-    labels: NDArray[np.uint8],
-    weights: _Floats | None,
-    *,
-    class_weight: list[float],
-    refit: str,
-    smoothness: list[float],
-    folds: NDArray[np.uint32] | None,
-    count: int,
-    seed: int,
-) -> Proper: ...
+def fit(task: Task, method: str, settings: dict[str, Any]) -> Fit: ...
+def methods() -> list[Method]: ...
+
 
 @final
 class VectorMixture:

@@ -9,33 +9,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from properloss import _core
+from properloss import _core, _registry
 from properloss._base import ProperClassifier
 from properloss._proper import ProperLossClassifier
-from properloss.estimators import (
-    BregmanTronClassifier,
-    CanonicalLossClassifier,
-    GlmtronClassifier,
-    SlisotronClassifier,
-)
 
 _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 
-#: The methods of model files: the class that each belongs to, and what it fixes.
-_METHODS: dict[str, tuple[type[ProperClassifier], dict[str, Any]]] = {
-    "proper": (ProperLossClassifier, {}),
-    "certified": (BregmanTronClassifier, {"certified": True}),
-    "labels": (BregmanTronClassifier, {"target": "labels"}),
-    "refit": (BregmanTronClassifier, {"target": "refit"}),
-    "bregmantron": (BregmanTronClassifier, {"target": "previous"}),
-    "approx": (BregmanTronClassifier, {"target": "approx"}),
-    "slisotron": (SlisotronClassifier, {}),
-    "glmtron": (GlmtronClassifier, {}),
-    "canonical": (CanonicalLossClassifier, {}),
-    "logistic": (CanonicalLossClassifier, {"loss": "sigmoid"}),
-}
-#: Options that have another name in scikit-learn.
-_RENAMED = {"l2": "alpha", "candidate": "target"}
+#: How classes called their options before the engine's names stood in files.
+_FORMER = {"alpha": "l2", "random_state": "seed", "loss": "link"}
 
 
 def load(path: str | os.PathLike[str]) -> ProperClassifier:
@@ -65,9 +46,13 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
     """
     if _of_several(path):
         return _restore_several(ProperLossClassifier, path)
+    import properloss
+
     content = _core.read_model(path)
+    method = _registry.methods().get(json.loads(content["fitted"])["method"])
     # A method without a class of its own still predicts.
-    cls, _ = _METHODS.get(content["method"], (CanonicalLossClassifier, {}))
+    name = "CanonicalLossClassifier" if method is None else method["class_name"]
+    cls: type[ProperClassifier] = getattr(properloss, name)
     return _restore(cls, content)
 
 
@@ -86,25 +71,32 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
 def text_of(estimator: ProperClassifier) -> str:
     """The text of the model file of a fitted classifier."""
     names = getattr(estimator, "feature_names_in_", None)
-    options = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
-    options = {name: value for name, value in options.items() if value is not None}
-    # How to make the labels of these texts again, and whether the names are the user's.
-    options["class_dtype"] = estimator.classes_.dtype.str
-    options["named_features"] = names is not None
-    if isinstance(estimator, CanonicalLossClassifier):
-        options["loss_kind"] = estimator.loss_.kind
     if len(estimator.classes_) > 2:
-        return _text_of_several(estimator, names, options)
+        options = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+        options = {name: value for name, value in options.items() if value is not None}
+        return _text_of_several(estimator, names, options | _labelling(estimator))
+    fitted = {
+        **estimator._fitted,
+        "options": estimator._fitted["options"] | estimator._own_options() | _labelling(estimator),
+        "termination": estimator.termination_,
+        "iterations": int(estimator.n_iter_),
+    }
     history = estimator.history_
     columns = [history[name] for name in ("iteration", "loss", "gap") if name in history]
     return estimator._model.to_json(
         feature_names=None if names is None else [str(name) for name in names],
         classes=(str(estimator.classes_[0]), str(estimator.classes_[1])),
-        method=_method(estimator),
-        options=json.dumps(options, allow_nan=False),
-        termination=estimator.termination_,
+        fitted=json.dumps(fitted, allow_nan=False),
         course=[(int(t), float(loss), float(gap)) for t, loss, gap in zip(*columns, strict=True)],
     )
+
+
+def _labelling(estimator: ProperClassifier) -> dict[str, Any]:
+    """How to make the labels of their texts again, and whether the names are the user's."""
+    return {
+        "class_dtype": estimator.classes_.dtype.str,
+        "named_features": hasattr(estimator, "feature_names_in_"),
+    }
 
 
 def _of_several(path: str | os.PathLike[str]) -> bool:
@@ -155,38 +147,66 @@ def _restore_several(cls: type[_Classifier], path: str | os.PathLike[str]) -> _C
 
 
 def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
-    options = json.loads(content["options"])
-    known = set(cls._get_param_names())
-    owner, fixed = _METHODS.get(content["method"], (None, {}))
-    same = owner is cls
-    named = {_RENAMED.get(name, name): value for name, value in options.items()} | fixed
-    kept = {k: v for k, v in named.items() if same and k in known and _simple(v)}
-    estimator = cls(**{k: _parameter(v) for k, v in kept.items()})
+    fitted = json.loads(content["fitted"])
+    options = fitted["options"]
+    classes = _labels(content["classes"], options.get("class_dtype"))
+    estimator = cls(**_parameters_of(cls, fitted, classes, content["model"].link))
     estimator._model = content["model"]
+    estimator._fitted = fitted
     estimator._set_derived()
     estimator.n_features_in_ = estimator.coef_.shape[1]
     if options.get("named_features", True):
         estimator.feature_names_in_ = np.array(content["feature_names"], dtype=object)
-    estimator.classes_ = _labels(content["classes"], options.get("class_dtype"))
-    estimator.n_iter_ = content["iterations"]
-    estimator.termination_ = content["termination"]
+    estimator.classes_ = classes
+    estimator.n_iter_ = fitted["iterations"]
+    estimator.termination_ = fitted["termination"]
     estimator.history_ = content["history"] or {}
-    for name in ("link", "loss"):
-        # A link that has no name is part of the model, not an option.
-        if same and name in known and named.get(name) not in _core.links():
-            link = estimator._model.link
-            composite = name == "loss" and named.get("loss_kind") == "composite"
-            estimator.set_params(**{name: _core.CompositeLoss(link) if composite else link})
-            estimator._set_derived()
+    if isinstance(estimator, ProperLossClassifier):
+        estimator._set_learned(fitted.get("learned") or {})
     return estimator
 
 
-def _method(estimator: ProperClassifier) -> str:
-    """The method of a classifier, as model files name it."""
-    for method, (cls, fixed) in _METHODS.items():
-        if type(estimator) is cls and all(getattr(estimator, k) == v for k, v in fixed.items()):
-            return method
-    return type(estimator).__name__
+def _parameters_of(
+    cls: type[ProperClassifier],
+    fitted: dict[str, Any],
+    classes: NDArray[Any],
+    link: _core.InverseLink,
+) -> dict[str, Any]:
+    """The parameters that the options of a file stand for."""
+    method = _registry.methods().get(fitted["method"])
+    if method is None or method["class_name"] != cls.__name__:
+        return {}
+    options = {_FORMER.get(name, name): value for name, value in fitted["options"].items()}
+    # What the method itself says is left to it where the class does.
+    own = {option["name"]: option["default"] for option in method["options"]}
+    left = {name for name, value in _registry.defaults(cls.__name__, {}).items() if value is None}
+    options = {
+        name: value
+        for name, value in options.items()
+        if _simple(value) and not (name in left and value == own.get(name))
+    }
+    total = fitted.get("total_weight") or fitted["data"].get("rows")
+    named = cls._parameters(options, total) | method["fixed"]
+    known = set(cls._get_param_names())
+    kept = {name: _parameter(value) for name, value in named.items() if name in known}
+    if isinstance(kept.get("class_weight"), tuple):
+        kept["class_weight"] = dict(zip(classes.tolist(), kept["class_weight"], strict=True))
+    for option in method["options"]:
+        name = cls._option_names.get(option["name"], option["name"])
+        if option["kind"] == "link" and kept.get(name) not in _core.links():
+            # A link without a name is not among the options; the fixed one is that of the model.
+            kept[name] = _link(kept.get(name, "")) or (link if option["name"] == "link" else None)
+    if "loss" in kept and options.get("loss_kind") == "composite":
+        kept["loss"] = _core.CompositeLoss(link)
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _link(text: str) -> _core.InverseLink | None:
+    """A link of a file's options: ``name:a,b``. One without a name is not kept there."""
+    name, _, numbers = text.partition(":")
+    if name not in _core.links():
+        return None
+    return _core.link(name, *(float(number) for number in numbers.split(",")))
 
 
 def _labels(names: list[str], dtype: str | None) -> NDArray[Any]:

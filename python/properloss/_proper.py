@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -31,7 +33,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from properloss import _core, _multiclass
+from properloss import _core, _multiclass, _registry
 from properloss._base import ProperClassifier, _checked
 from properloss._export import ExportMixin, class_names
 from properloss._input import (
@@ -67,6 +69,11 @@ class _Table(dict[str, Any]):
             stacklevel=2,
         )
         return self[new[name]]
+
+
+def _columns(rows: list[dict[str, float | str]]) -> dict[str, NDArray[np.float64]]:
+    """A table of JSON as columns."""
+    return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
 
 
 def _link_results(links: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
@@ -110,6 +117,13 @@ class ProperLossClassifier(ProperClassifier):
     preserve_order : bool, default=False
         With three classes or more: only links that keep the order of the classes, so that the
         largest score is always the most probable class. Two classes always keep it.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+    checkpoint : str or path-like, default=None
+        A file for the state of the run (two classes). A fit that was cut short goes on from it, and
+        ends in the same bits; it is removed at the end.
+    checkpoint_every : float, default=60.0
+        Seconds between two states; 0 is after every step.
 
     Attributes
     ----------
@@ -172,6 +186,7 @@ class ProperLossClassifier(ProperClassifier):
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "random_state": ["random_state"],
         "preserve_order": ["boolean"],
+        **_registry.BESIDE_CONSTRAINTS,
     }
 
     def __init__(
@@ -183,7 +198,13 @@ class ProperLossClassifier(ProperClassifier):
         class_weight: Any = None,
         random_state: Any = 0,
         preserve_order: bool = False,
+        verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.cv = cv
         self.refit = refit
         self.smoothness = smoothness
@@ -218,7 +239,6 @@ class ProperLossClassifier(ProperClassifier):
             The fitted classifier.
         """
         rows, classes, labels, weights = training_input(self, X, y, sample_weight, several=True)
-        end_of_fit = self._start_callbacks(cast("_core.Task", {}), X, y, sample_weight, classes)
         _, all_labels = np.unique(np.asarray(y), return_inverse=True)
         folds = _folds(self.cv, np.ravel(all_labels), groups, self.random_state)
         # Rows of weight 0 are gone by now.
@@ -228,6 +248,9 @@ class ProperLossClassifier(ProperClassifier):
         class_weight = _class_weight(self.class_weight, classes, labels, weights)
         self.classes_ = classes
         if len(classes) > 2:
+            end_of_fit = self._start_callbacks(
+                cast("_core.Task", {}), X, y, sample_weight, classes
+            )
             held_out: NDArray[Any] = np.full((np.size(all_labels), len(classes)), np.nan)
             try:
                 held_out[kept] = _multiclass.fit(self, rows, labels, weights, class_weight, folds)
@@ -238,42 +261,68 @@ class ProperLossClassifier(ProperClassifier):
             end_of_fit()
             return self
         _multiclass.forget_several(self)
+        line = self._progress_line()
+        task: _core.Task = {
+            "rows": rows,
+            "labels": labels,
+            "weights": weights,
+            "folds": folds["folds"],
+            "progress": line,
+            "callback": None,
+            "checkpoint": self._checkpoint(),
+        }
+        end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
+        settings = {
+            "cv": folds["count"],
+            "seed": folds["seed"],
+            "refit": self.refit,
+            "smoothness": [float(value) for value in self.smoothness],
+            "class_weight": class_weight,
+        }
         try:
-            fit = _core.fit_proper(
-                rows,
-                labels,
-                weights,
-                class_weight=class_weight,
-                refit=self.refit,
-                smoothness=[float(value) for value in self.smoothness],
-                **folds,
-            )
+            fit = _core.fit(task, "proper", settings)
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
-        self._model = fit.model
-        numbers, path = fit.numbers, fit.path
-        self.C_ = numbers["C"]
-        self.slope_ratio_ = numbers["slope_ratio"]
-        self.guarantee_ = float(np.log(self.slope_ratio_))
-        self.refit_share_ = numbers["refit_share"]
-        self.path_weights_ = path["weight"]
-        self.scaling_weights_ = dict(fit.scaling_weights)
-        self.cv_results_ = _Table(
-            scaling=path["scaling"],
-            C=path["C"],
-            **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
-            **_link_results(fit.links),
-            **{name: numbers[name] for name in ("log_loss_path", "log_loss_link", "log_loss")},
-        )
+        self._set_fit(fit)
         held_out = np.full(np.size(all_labels), np.nan)
         held_out[kept] = fit.held_out_scores
         self.cv_results_["held_out_scores"] = held_out
-        self.n_iter_ = fit.passes
-        self.termination_ = "converged"
-        self.history_ = {name: np.empty(0) for name in ("iteration", "loss", "gap")}
-        self._set_derived()
+        if line is not None:
+            line.close(self.n_iter_, self.cv_results_["log_loss"], self.termination_)
         end_of_fit()
         return self
+
+    def _set_fit(self, fit: _core.Fit) -> None:
+        super()._set_fit(fit)
+        self._set_learned(json.loads(fit.learned or "{}"))
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        """What cross-validation weighed and found, of a fit or of a file."""
+        if not learned:
+            return
+        path, links = (_columns(learned[name]) for name in ("path", "links"))
+        self._fitted["learned"] = learned
+        self.C_ = float(learned["c"])
+        self.slope_ratio_ = learned["slope_ratio"]
+        self.guarantee_ = float(np.log(self.slope_ratio_))
+        self.refit_share_ = learned["refit_share"]
+        self.path_weights_ = path["weight"]
+        self.scaling_weights_ = {a: weight for a, weight in learned["scaling_weights"]}
+        losses = ("log_loss_path", "log_loss_link", "log_loss")
+        self.cv_results_ = _Table(
+            scaling=path["scaling"],
+            C=path["c"],
+            **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
+            **_link_results(links),
+            **dict(zip(losses, map(float, learned["held_out_log_loss"]), strict=True)),
+        )
+
+    @classmethod
+    def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:
+        named = super()._parameters(options, total_weight)
+        if named.get("class_weight") == [1.0, 1.0]:
+            del named["class_weight"]
+        return named
 
     def _set_derived(self) -> None:
         super()._set_derived()

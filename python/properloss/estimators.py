@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import warnings
+from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from properloss import _core
+from properloss import _core, _registry
 from properloss._base import ProperClassifier
 
 Scaling = Literal["none", "unit-rows", "max-norm", "standardise"]
-
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-_LINK_NAMES = StrOptions(set(_core.links()))
-
-#: Options that every classifier has.
-_COMMON: dict[str, list[Any]] = {
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [_NOT_NEGATIVE],
-    "scaling": [StrOptions({"none", "unit-rows", "max-norm", "standardise"})],
-    "verbose": ["verbose"],
-}
-#: Options of those that make gradient steps.
-_DESCENT: dict[str, list[Any]] = {
-    **_COMMON,
-    "step": [StrOptions({"auto", "paper"}), _POSITIVE],
-    "alpha": [_NOT_NEGATIVE],
-    "max_norm": [_POSITIVE, None],
-}
-
-
-def _step(step: str | float) -> float | None:
-    """The engine's step: None is the line search, and the paper's step is 1."""
-    if step == "auto":
-        return None
-    return 1.0 if step == "paper" else float(step)
 
 
 class BregmanTronClassifier(ProperClassifier):
@@ -45,16 +22,10 @@ class BregmanTronClassifier(ProperClassifier):
     Each iteration makes a gradient step on the weights under the current loss, then refits the
     link, piecewise affine with slopes in ``[slope_min, slope_max]``.
 
-    With ``certified=True`` the loss falls at every iteration by a proved amount: the step comes from
-    a line search, and the new link is taken only as far as the decrease allows. Every iteration then
-    leaves a certificate in ``history_``: what was claimed, what was observed, and the conditions.
-
     Parameters
     ----------
     certified : bool, default=False
-        Whether to guarantee a decrease of the loss at every iteration. Takes ``target`` (not
-        ``"approx"``), ``slope_max``, ``scaling``, ``max_iter``, ``tol`` and ``verbose``; the other
-        options have to be left at their defaults.
+        Deprecated: :class:`CertifiedClassifier` is a class of its own.
     target : {"labels", "previous", "approx", "refit"}, default="labels"
         What the link is refitted to. ``"previous"`` (the predictions of the iteration before) is
         the paper's algorithm: its ranking is good and its probabilities are poorly calibrated.
@@ -83,10 +54,14 @@ class BregmanTronClassifier(ProperClassifier):
     max_iter : int, default=1000
         At most this many iterations.
     tol : float, default=1e-5
-        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations. With
-        ``certified``: stops when ``gap`` is at most ``tol`` times the largest norm of a row.
+        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
     verbose : int, default=0
         Whether to show progress on stderr.
+    checkpoint : str or path-like, default=None
+        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
+        same bits; it is removed at the end.
+    checkpoint_every : float, default=60.0
+        Seconds between two states; 0 is after every iteration.
 
     Attributes
     ----------
@@ -101,13 +76,7 @@ class BregmanTronClassifier(ProperClassifier):
     threshold_ : float
         The score at which the probability is 1/2.
     history_ : dict of str to ndarray
-        One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ... With ``certified``
-        also the certificate. Numbers: ``claimed`` and ``observed`` decrease of the loss,
-        ``loss_before`` and ``loss_after``, ``step_decrease`` (by the weights) and ``link_cost``
-        (what the new link adds), ``damping`` (how much of it was taken), ``eta``, ``halvings``,
-        ``least_gap`` so far and its proved ``gap_bound``. Conditions, as bools: ``step_held``,
-        ``in_range``, ``nested``, ``close``. ``p_star``, ``delta``, ``epsilon``, ``alpha`` and
-        ``beta`` belong to other schedules and are NaN.
+        One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ...
     n_iter_ : int
         Iterations made.
     termination_ : str
@@ -127,21 +96,12 @@ class BregmanTronClassifier(ProperClassifier):
     True
     >>> clf.link_
     <PiecewiseLink: ... knots on [...]>
-    >>> clf = BregmanTronClassifier(certified=True, max_iter=100, tol=0).fit(X, y)
-    >>> bool((clf.history_["observed"] >= clf.history_["claimed"]).all())
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DESCENT,
+        **_registry.constraints("BregmanTronClassifier"),
         "certified": ["boolean"],
         "target": [StrOptions({"previous", "approx", "labels", "refit"})],
-        "objective": [StrOptions({"bregman", "quadratic"}), None],
-        "slope_min": [_POSITIVE],
-        "slope_max": [_POSITIVE],
-        "kappa": [Interval(Real, 0, 1, closed="right"), None],
-        "end_slope": [StrOptions({"min", "max"})],
-        "initial_link": [_core.InverseLink, None],
     }
 
     def __init__(
@@ -162,6 +122,8 @@ class BregmanTronClassifier(ProperClassifier):
         max_iter: int = 1000,
         tol: float = 1e-5,
         verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self.certified = certified
         self.target = target
@@ -178,60 +140,145 @@ class BregmanTronClassifier(ProperClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
-    #: What the certified mode has no use for, at its default.
-    _NOT_CERTIFIED: ClassVar[dict[str, Any]] = {
-        "objective": None,
-        "slope_min": 0.01,
-        "kappa": None,
-        "step": "auto",
-        "alpha": 0.0,
-        "max_norm": None,
-        "end_slope": "min",
-        "initial_link": None,
-    }
+    def _run(self, task: _core.Task) -> _core.Fit:
+        if not self.certified:
+            return super()._run(task)
+        warnings.warn(
+            "certified=True will go in the next release: use CertifiedClassifier, where target is"
+            " called candidate.",
+            FutureWarning,
+            stacklevel=5,
+        )
+        return _core.fit(task, "certified", self._certified_settings())
 
-    def _run_certified(self, task: _core.Task) -> _core.Fit:
+    def _certified_settings(self) -> dict[str, Any]:
+        kept = ("slope_max", "scaling", "max_iter", "tol")
+        proper = {**_registry.defaults("BregmanTronClassifier"), "slope_min": 0.01}
+        for name, default in proper.items():
+            if name not in (*kept, *_registry.BESIDE) and getattr(self, name) != default:
+                raise ValueError(
+                    f"certified=True does not take {name} = {getattr(self, name)!r}: the proof fixes"
+                    f" it. Leave it at {default!r}, or set certified=False."
+                )
         if self.target == "approx":
             raise ValueError(
                 "certified=True cannot fit the link to nothing: target must be 'labels',"
                 " 'previous' or 'refit', got 'approx'."
             )
-        for name, default in self._NOT_CERTIFIED.items():
-            value = getattr(self, name)
-            if value != default:
-                raise ValueError(
-                    f"certified=True does not take {name} = {value!r}: the proof fixes it."
-                    f" Leave it at {default!r}, or set certified=False."
-                )
-        return _core.fit_certified(
-            task,
-            candidate=self.target,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            slope_max=self.slope_max,
-            scaling=self.scaling,
-        )
+        return {"candidate": self.target, **{name: getattr(self, name) for name in kept}}
 
-    def _run(self, task: _core.Task) -> _core.Fit:
-        if self.certified:
-            return self._run_certified(task)
-        return _core.fit_bregmantron(
-            task,
-            target=self.target,
-            objective=self.objective,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            step=_step(self.step),
-            slope_min=self.slope_min,
-            slope_max=self.slope_max,
-            kappa=self.kappa,
-            l2=self.alpha,
-            max_norm=self.max_norm,
-            scaling=self.scaling,
-            end_slope=self.end_slope,
-            initial_link=self.initial_link,
-        )
+
+class CertifiedClassifier(ProperClassifier):
+    """BregmanTron with a proof: the loss falls at every iteration by an amount known beforehand.
+
+    The step comes from a line search, and the new link is taken only as far as the decrease allows.
+    Every iteration leaves a certificate in ``history_``: what was claimed, what was observed, and
+    the conditions.
+
+    Parameters
+    ----------
+    schedule : {"monotone", "repaired", "paper"}, default="monotone"
+        Which guarantee: a decrease of the loss at a proved rate; the paper's theorem with its
+        conditions repaired; the paper's theorem as stated, which is false (for comparison).
+    candidate : {"labels", "previous", "refit"}, default="labels"
+        What the next link is fitted to: the labels, the previous predictions, or the old link at
+        the new scores.
+    theta : float, default=0.5
+        How much of a decrease the link may use up, in [0, 1).
+    freeze_after : int, default=None
+        Keep the link after this many iterations.
+    slope_max : float, default=1.0
+        The largest slope of a link.
+    slope_floor : float, default=0.001
+        The least slope of a link is this over the range of the scores.
+    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
+        How features are scaled; part of the model.
+    max_iter : int, default=1000
+        At most this many iterations.
+    tol : float, default=1e-9
+        Stops when ``gap`` is at most ``tol`` times the largest norm of a row.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+    checkpoint : str or path-like, default=None
+        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
+        same bits; it is removed at the end.
+    checkpoint_every : float, default=60.0
+        Seconds between two states; 0 is after every iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels.
+    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+        ``decision_function(X) = X @ coef_.T + intercept_``.
+    link_ : PiecewiseLink
+        The learned link; it takes ``linear_score(X)``.
+    loss_ : CanonicalLoss
+        The learned loss.
+    threshold_ : float
+        The score at which the probability is 1/2.
+    history_ : dict of str to ndarray
+        One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ... and the certificate.
+        Numbers: ``claimed`` and ``observed`` decrease of the loss, ``loss_before`` and
+        ``loss_after``, ``step_decrease`` (by the weights) and ``link_cost`` (what the new link
+        adds), ``damping`` (how much of it was taken), ``eta``, ``halvings``, ``least_gap`` so far
+        and its proved ``gap_bound``. Conditions, as bools: ``step_held``, ``in_range``, ``nested``,
+        ``close``. ``p_star``, ``delta``, ``epsilon``, ``alpha`` and ``beta`` belong to the schedules
+        of the paper and are NaN under ``"monotone"``.
+    n_iter_ : int
+        Iterations made.
+    termination_ : str
+        Why the run ended.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from properloss import CertifiedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = CertifiedClassifier(max_iter=100, tol=0).fit(X, y)
+    >>> bool((clf.history_["observed"] >= clf.history_["claimed"]).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _registry.constraints(
+        "CertifiedClassifier"
+    )
+
+    def __init__(
+        self,
+        *,
+        schedule: Literal["monotone", "repaired", "paper"] = "monotone",
+        candidate: Literal["labels", "previous", "refit"] = "labels",
+        theta: float = 0.5,
+        freeze_after: int | None = None,
+        slope_max: float = 1.0,
+        slope_floor: float = 1e-3,
+        scaling: Scaling = "standardise",
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+        verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
+        self.schedule = schedule
+        self.candidate = candidate
+        self.theta = theta
+        self.freeze_after = freeze_after
+        self.slope_max = slope_max
+        self.slope_floor = slope_floor
+        self.scaling = scaling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
 
 class SlisotronClassifier(ProperClassifier):
@@ -255,6 +302,11 @@ class SlisotronClassifier(ProperClassifier):
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
     verbose : int, default=0
         Whether to show progress on stderr.
+    checkpoint : str or path-like, default=None
+        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
+        same bits; it is removed at the end.
+    checkpoint_every : float, default=60.0
+        Seconds between two states; 0 is after every iteration.
 
     Attributes
     ----------
@@ -288,10 +340,9 @@ class SlisotronClassifier(ProperClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DESCENT,
-        "isotonic": [StrOptions({"pav", "lipschitz"})],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _registry.constraints(
+        "SlisotronClassifier"
+    )
 
     def __init__(
         self,
@@ -304,6 +355,8 @@ class SlisotronClassifier(ProperClassifier):
         max_iter: int = 1000,
         tol: float = 1e-6,
         verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self.isotonic = isotonic
         self.step = step
@@ -313,18 +366,8 @@ class SlisotronClassifier(ProperClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
-
-    def _run(self, task: _core.Task) -> _core.Fit:
-        return _core.fit_slisotron(
-            task,
-            isotonic=self.isotonic,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            step=_step(self.step),
-            l2=self.alpha,
-            max_norm=self.max_norm,
-            scaling=self.scaling,
-        )
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
 
 class GlmtronClassifier(ProperClassifier):
@@ -350,6 +393,11 @@ class GlmtronClassifier(ProperClassifier):
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
     verbose : int, default=0
         Whether to show progress on stderr.
+    checkpoint : str or path-like, default=None
+        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
+        same bits; it is removed at the end.
+    checkpoint_every : float, default=60.0
+        Seconds between two states; 0 is after every iteration.
 
     Attributes
     ----------
@@ -384,11 +432,9 @@ class GlmtronClassifier(ProperClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DESCENT,
-        "link": [_LINK_NAMES, _core.InverseLink],
-        "fit_intercept": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _registry.constraints(
+        "GlmtronClassifier"
+    )
 
     def __init__(
         self,
@@ -402,6 +448,8 @@ class GlmtronClassifier(ProperClassifier):
         max_iter: int = 1000,
         tol: float = 1e-6,
         verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self.link = link
         self.fit_intercept = fit_intercept
@@ -412,19 +460,8 @@ class GlmtronClassifier(ProperClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
-
-    def _run(self, task: _core.Task) -> _core.Fit:
-        return _core.fit_glmtron(
-            task,
-            link=self.link,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            step=_step(self.step),
-            l2=self.alpha,
-            max_norm=self.max_norm,
-            scaling=self.scaling,
-            fit_intercept=self.fit_intercept,
-        )
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
 
 class CanonicalLossClassifier(ProperClassifier):
@@ -456,6 +493,11 @@ class CanonicalLossClassifier(ProperClassifier):
         The norm of the gradient to reach.
     verbose : int, default=0
         Whether to show progress on stderr.
+    checkpoint : str or path-like, default=None
+        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
+        same bits; it is removed at the end.
+    checkpoint_every : float, default=60.0
+        Seconds between two states; 0 is after every iteration.
 
     Attributes
     ----------
@@ -493,12 +535,11 @@ class CanonicalLossClassifier(ProperClassifier):
     True
     """
 
+    _option_names: ClassVar[dict[str, str]] = {"link": "loss", "l2": "C"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_COMMON,
-        "loss": [_LINK_NAMES, _core.InverseLink, _core.Loss],
+        **_registry.constraints("CanonicalLossClassifier", _option_names),
+        "loss": [StrOptions(set(_core.links())), _core.InverseLink, _core.Loss],
         "C": [Interval(Real, 0, None, closed="right")],
-        "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "newton-cholesky", "newton-cg"})],
     }
 
     def __init__(
@@ -512,6 +553,8 @@ class CanonicalLossClassifier(ProperClassifier):
         max_iter: int = 200,
         tol: float = 1e-10,
         verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -521,22 +564,33 @@ class CanonicalLossClassifier(ProperClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
-    def _run(self, task: _core.Task) -> _core.Fit:
+    def _settings(self, task: _core.Task, method: _core.Method) -> dict[str, Any]:
         weights = task["weights"]
         total = len(task["labels"]) if weights is None else float(weights.sum())
-        return _core.fit_canonical_loss(
-            task,
-            loss=self.loss,
-            l2=1.0 / (self.C * total),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            scaling=self.scaling,
-            fit_intercept=self.fit_intercept,
-            solver=self.solver,
-        )
+        given = super()._settings(task, method)
+        if isinstance(self.loss, _core.Loss):
+            given |= {"link": self.loss.inverse_link, "loss_kind": self.loss.kind}
+        return {**given, "l2": 1.0 / (self.C * total)}
 
     def _set_derived(self) -> None:
         super()._set_derived()
         if isinstance(self.loss, _core.Loss):
             self.loss_ = self.loss
+
+    def _own_options(self) -> dict[str, Any]:
+        # As it was given: one over one over it can be another number.
+        return {"C": float(self.C)} if np.isfinite(self.C) else {}
+
+    @classmethod
+    def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:
+        named = super()._parameters(options, total_weight)
+        if "C" in options:
+            named["C"] = options["C"]
+        elif "l2" in options:
+            # 1 / (l2 n); without a penalty, infinite.
+            mean = options["l2"] * total_weight if total_weight else 0.0
+            named["C"] = 1.0 / mean if mean else float("inf")
+        return named

@@ -20,7 +20,7 @@ import properloss as pl
 CLASSIFIERS = [
     pl.BregmanTronClassifier(max_iter=200),
     pl.BregmanTronClassifier(target="previous", max_iter=200),
-    pl.BregmanTronClassifier(certified=True, max_iter=50),
+    pl.CertifiedClassifier(max_iter=50),
     pl.SlisotronClassifier(max_iter=200),
     pl.GlmtronClassifier(max_iter=200),
     pl.CanonicalLossClassifier(),
@@ -29,8 +29,6 @@ CLASSIFIERS = [
 
 def name_of(classifier) -> str:
     target = getattr(classifier, "target", "")
-    if getattr(classifier, "certified", False):
-        target = "certified"
     return type(classifier).__name__ + (f"[{target}]" if target else "")
 
 

@@ -13,7 +13,8 @@ from test_same_bits import NAMES, cli, csv  # noqa: F401  (fixtures)
 
 import properloss as pl
 
-CERTIFIED = pl.BregmanTronClassifier(certified=True, max_iter=60, tol=0)
+CERTIFIED = pl.CertifiedClassifier(max_iter=60, tol=0)
+FORMER = pl.BregmanTronClassifier(certified=True, max_iter=60, tol=0)
 CERTIFICATE = {
     "loss_before", "loss_after", "least_gap", "gap_bound", "eta", "halvings", "damping", "p_star",
     "delta", "epsilon", "alpha", "beta", "step_decrease", "link_cost", "claimed", "observed",
@@ -86,13 +87,13 @@ def test_the_command_line_writes_the_same_certificate(cli, csv, data, tmp_path):
         assert np.array_equal(values, clf.history_[name], equal_nan=True), name
     # The model file of a certified run is read as one.
     loaded = pl.load(tmp_path / "m.json")
-    assert type(loaded) is pl.BregmanTronClassifier
-    assert loaded.certified is True and loaded.target == "labels"
+    assert type(loaded) is pl.CertifiedClassifier
+    assert loaded.schedule == "monotone" and loaded.candidate == "labels"
     assert np.array_equal(loaded.coef_, clf.coef_) and len(NAMES) == loaded.n_features_in_
 
 
 def test_a_saved_model_stays_certified(data, tmp_path):
-    clf = clone(CERTIFIED).set_params(target="refit").fit(*data)
+    clf = clone(CERTIFIED).set_params(candidate="refit").fit(*data)
     clf.save(tmp_path / "m.json")
     again = pl.load(tmp_path / "m.json")
     assert again.get_params() == clf.get_params()
@@ -123,6 +124,7 @@ def test_it_falls_further_than_one_step_can_tell(data):
     assert clf.history_["least_gap"][-1] < 1e-2 * clf.history_["gap"][0]
 
 
+@pytest.mark.filterwarnings("ignore:certified=True:FutureWarning")
 @pytest.mark.parametrize(
     ("option", "value"),
     [("alpha", 0.1), ("step", 0.5), ("kappa", 0.5), ("end_slope", "max"), ("slope_min", 0.02),
@@ -130,18 +132,33 @@ def test_it_falls_further_than_one_step_can_tell(data):
 )  # fmt: skip
 def test_options_it_has_no_use_for_are_refused(data, option, value):
     with pytest.raises(ValueError, match=f"certified=True does not take {option} = "):
-        clone(CERTIFIED).set_params(**{option: value}).fit(*data)
+        clone(FORMER).set_params(**{option: value}).fit(*data)
 
 
+@pytest.mark.filterwarnings("ignore:certified=True:FutureWarning")
 def test_approx_is_refused(data):
     with pytest.raises(ValueError, match="'labels', 'previous' or 'refit', got 'approx'"):
-        clone(CERTIFIED).set_params(target="approx").fit(*data)
+        clone(FORMER).set_params(target="approx").fit(*data)
+
+
+def test_the_former_spelling_warns_and_gives_the_same(data):
+    with pytest.warns(FutureWarning, match="use CertifiedClassifier"):
+        former = clone(FORMER).set_params(target="previous").fit(*data)
+    clf = clone(CERTIFIED).set_params(candidate="previous").fit(*data)
+    assert np.array_equal(former.coef_, clf.coef_)
+    assert np.array_equal(former.history_["claimed"], clf.history_["claimed"])
+
+
+@pytest.mark.parametrize("schedule", ["repaired", "paper"])
+def test_every_schedule(data, schedule):
+    clf = clone(CERTIFIED).set_params(schedule=schedule, max_iter=5).fit(*data)
+    assert np.isfinite(clf.history_["p_star"]).all()
 
 
 def test_a_gap_that_is_closed_at_the_start(capfd):
     """Nothing to learn: no iteration, and the base rate for everyone."""
     X, y = [[1.0], [1.0], [-1.0], [-1.0]], [0, 1, 0, 1]
-    clf = pl.BregmanTronClassifier(certified=True, verbose=1).fit(X, y)
+    clf = pl.CertifiedClassifier(verbose=1).fit(X, y)
     assert clf.n_iter_ == 0 and clf.termination_ == "gap_closed"
     assert set(clf.history_) >= CERTIFICATE
     np.testing.assert_allclose(clf.predict_proba(X), 0.5)

@@ -53,13 +53,11 @@ CASES = [
     ("labels", [], pl.BregmanTronClassifier(max_iter=60, tol=0)),
     ("bregmantron", [], pl.BregmanTronClassifier(target="previous", max_iter=60, tol=0)),
     ("refit", [], pl.BregmanTronClassifier(target="refit", max_iter=60, tol=0)),
-    ("certified", [], pl.BregmanTronClassifier(certified=True, max_iter=60, tol=0)),
+    ("certified", [], pl.CertifiedClassifier(max_iter=60, tol=0)),
     (
         "certified",
         ["--candidate", "previous", "--scaling", "unit-rows"],
-        pl.BregmanTronClassifier(
-            certified=True, target="previous", scaling="unit-rows", max_iter=60, tol=0
-        ),
+        pl.CertifiedClassifier(candidate="previous", scaling="unit-rows", max_iter=60, tol=0),
     ),
     ("slisotron", [], pl.SlisotronClassifier(max_iter=60, tol=0)),
     ("glmtron", [], pl.GlmtronClassifier(max_iter=60, tol=0)),

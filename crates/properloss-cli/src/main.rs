@@ -22,7 +22,6 @@ mod output;
 mod progress;
 mod report;
 mod table;
-mod train;
 mod version;
 
 use std::io::Write;

@@ -10,6 +10,7 @@
 //! | [`split`] | stratified train/test splits and folds |
 //! | [`model_file`] | model and loss files, version 1 |
 //! | [`memory`] | what reading may take, and the limits that no file passes |
+//! | [`training`], [`checkpoint`] | a method run on rows in memory; its state in a file |
 //! | [`atomic`] | outputs that appear whole or not at all |
 #![forbid(unsafe_code)]
 
@@ -33,6 +34,7 @@ mod sparse_columns;
 pub mod split;
 pub mod synthetic;
 pub mod table;
+pub mod training;
 mod write_csv;
 
 pub use atomic::{AtomicFile, write_atomically};

@@ -62,6 +62,7 @@ fn model() -> ModelFile {
             termination: "converged".into(),
             iterations: 57,
             total_weight: None,
+            learned: None,
             program: "properloss 0.1.0".into(),
         },
         history: Some(History {

@@ -23,12 +23,13 @@ pub fn to_python(error: Error) -> PyErr {
 
 /// The errors of files; a value in a file that is wrong is a `ValueError`.
 pub fn file_to_python(error: properloss_data::Error) -> PyErr {
-    use properloss_data::Error::{FileNotFound, Read, Write};
+    use properloss_data::Error::{Core, FileNotFound, Read, Write};
     let message = match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),
         None => error.to_string(),
     };
     match error {
+        Core(error) => to_python(error),
         FileNotFound { .. } => PyFileNotFoundError::new_err(message),
         Read { .. } | Write { .. } => PyOSError::new_err(message),
         _ => PyValueError::new_err(message),

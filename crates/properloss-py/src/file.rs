@@ -1,11 +1,9 @@
 //! Model files: JSON to and from Python, the same files that the command line writes.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use numpy::PyArray1;
-use properloss::train;
-use properloss_data::model_file::{Fitted, History, Link, Preprocessing, Scaling, program};
+use properloss_data::model_file::{Fitted, History, Link, Preprocessing};
 use properloss_data::{DataDescription, Encoder, ModelFile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,47 +15,38 @@ use crate::model::Model;
 /// A file keeps at most this many iterations of the course of a fit.
 const COURSE: usize = 1000;
 
-/// The text of a model file. `options` is a JSON object, `course` is `(iteration, loss, gap)`.
-#[allow(clippy::too_many_arguments)]
+/// The text of a model file. `fitted` is a JSON object (see [`Fitted`]), `course` is
+/// `(iteration, loss, gap)`.
 pub fn to_json(
-    model: &train::Model,
+    model: &Model,
     feature_names: Option<Vec<String>>,
     classes: (String, String),
-    method: String,
-    options: &str,
-    rows: u64,
-    termination: String,
+    fitted: &str,
     course: &[(u64, f64, f64)],
 ) -> PyResult<String> {
-    let features = model.coefficients().len();
+    let Model { inner, scaling } = model;
+    let features = inner.coefficients().len();
     let names = feature_names.unwrap_or_else(|| (0..features).map(|j| format!("x{j}")).collect());
-    let options: BTreeMap<String, serde_json::Value> = serde_json::from_str(options)
-        .map_err(|error| PyValueError::new_err(format!("options: {error}")))?;
+    let fitted: Fitted = serde_json::from_str(fitted)
+        .map_err(|error| PyValueError::new_err(format!("fitted: {error}")))?;
     let file = ModelFile {
-        weights: model.coefficients().to_vec(),
-        intercept: model.intercept(),
-        link: Link::from(model.link().spec()),
+        weights: inner.coefficients().to_vec(),
+        intercept: inner.intercept(),
+        link: Link::from(inner.link().spec()),
         preprocessing: Preprocessing {
             encoder: Encoder::numeric(names.clone()),
-            // What else was done to the features is in the weights already.
-            scaling: if model.unit_rows() { Scaling::UnitRows } else { Scaling::None },
+            scaling: scaling.clone(),
         },
         feature_names: names,
         classes: [classes.0, classes.1],
         fitted: Fitted {
-            method,
-            options,
             data: DataDescription {
                 source: "python".into(),
                 format: "array".into(),
-                rows,
                 features: features as u64,
-                ..DataDescription::default()
+                ..fitted.data
             },
-            termination,
-            iterations: course.last().map_or(0, |last| last.0),
-            total_weight: None,
-            program: program(),
+            ..fitted
         },
         history: (!course.is_empty()).then(|| History::thinned(course.iter().copied(), COURSE)),
     };
@@ -66,7 +55,8 @@ pub fn to_json(
 
 /// The classifier of a file.
 pub fn model_of(file: &ModelFile) -> PyResult<Model> {
-    Ok(Model { inner: file.model().map_err(file_to_python)? })
+    let inner = file.model().map_err(file_to_python)?;
+    Ok(Model { inner, scaling: file.preprocessing.scaling.clone() })
 }
 
 /// The classifier of the text of a model file.
@@ -86,12 +76,9 @@ pub fn read_model(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> 
     content.set_item("numeric", columns.len() == file.weights.len())?;
     content.set_item("feature_names", &file.feature_names)?;
     content.set_item("classes", file.classes.to_vec())?;
-    content.set_item("method", &file.fitted.method)?;
-    let options = serde_json::to_string(&file.fitted.options)
+    let fitted = serde_json::to_string(&file.fitted)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    content.set_item("options", options)?;
-    content.set_item("termination", &file.fitted.termination)?;
-    content.set_item("iterations", file.fitted.iterations)?;
+    content.set_item("fitted", fitted)?;
     let history = match file.history {
         None => None,
         Some(History { iteration, loss, gradient_norm }) => {

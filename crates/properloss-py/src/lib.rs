@@ -49,13 +49,11 @@ mod _core {
         fit_multiclass_calibrator, multiclass_scores, read_class_model,
     };
     #[pymodule_export]
-    use crate::proper::{CalibrationMap, Proper, fit_calibrator, fit_proper};
+    use crate::proper::{CalibrationMap, fit_calibrator};
     #[pymodule_export]
     use crate::report::{report_card, report_page};
     #[pymodule_export]
-    use crate::train::{
-        Fit, fit_bregmantron, fit_canonical_loss, fit_certified, fit_glmtron, fit_slisotron,
-    };
+    use crate::train::{Fit, fit, methods};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

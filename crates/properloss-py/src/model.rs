@@ -4,6 +4,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use properloss::Result;
 use properloss::sample::Matrix;
 use properloss::train;
+use properloss_data::model_file::Scaling;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -20,6 +21,8 @@ const CHUNK: usize = 4096;
 #[pyclass(frozen, module = "properloss._core")]
 pub struct Model {
     pub inner: train::Model,
+    /// How the features were scaled for training.
+    pub scaling: Scaling,
 }
 
 #[pymethods]
@@ -69,29 +72,15 @@ impl Model {
 
     /// The text of a model file.
     #[pyo3(signature = (*, feature_names=None, classes=("0".into(), "1".into()),
-                        method=String::new(), options="{}", rows=0, termination=String::new(),
-                        course=Vec::new()))]
-    #[allow(clippy::too_many_arguments)]
+                        fitted=r#"{"method": ""}"#, course=Vec::new()))]
     fn to_json(
         &self,
         feature_names: Option<Vec<String>>,
         classes: (String, String),
-        method: String,
-        options: &str,
-        rows: u64,
-        termination: String,
+        fitted: &str,
         course: Vec<(u64, f64, f64)>,
     ) -> PyResult<String> {
-        file::to_json(
-            &self.inner,
-            feature_names,
-            classes,
-            method,
-            options,
-            rows,
-            termination,
-            &course,
-        )
+        file::to_json(self, feature_names, classes, fitted, &course)
     }
 
     /// The classifier of the text of a model file.
@@ -108,6 +97,12 @@ impl Model {
 }
 
 impl Model {
+    /// A classifier on its own.
+    pub fn unscaled(inner: train::Model) -> Self {
+        let scaling = if inner.unit_rows() { Scaling::UnitRows } else { Scaling::None };
+        Self { inner, scaling }
+    }
+
     /// `1 - u(z_i), u(z_i)` for every row.
     fn pairs(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
         let scores = self.inner.scores(matrix)?;

@@ -444,6 +444,7 @@ pub fn class_model_to_json(
             termination: "converged".into(),
             iterations,
             total_weight: None,
+            learned: None,
             program: program(),
         },
     };

@@ -1,90 +1,16 @@
-//! The default estimator and the calibrator.
+//! The calibrator.
 
 use std::collections::HashMap;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
-use properloss::proper::{
-    Calibration, Calibrator, Folds, LinkPoint, ProperFit, ProperLoss, Refit, ScoreKind,
-};
-use properloss::sample::Sample;
+use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::doorway;
 use crate::errors::to_python;
-use crate::matrix::Rows;
-use crate::model::Model;
-
-/// What the default estimator learned and weighed.
-#[pyclass(frozen, module = "properloss._core")]
-pub struct Proper {
-    inner: ProperFit,
-}
-
-#[pymethods]
-impl Proper {
-    /// The classifier.
-    #[getter]
-    fn model(&self) -> Model {
-        Model { inner: self.inner.model.clone() }
-    }
-
-    /// Numbers by their name.
-    #[getter]
-    fn numbers(&self) -> HashMap<&'static str, f64> {
-        let [path, link, all] = self.inner.held_out_log_loss;
-        HashMap::from([
-            ("C", self.inner.c),
-            ("slope_ratio", self.inner.slope_ratio),
-            ("refit_share", self.inner.refit_share),
-            ("log_loss_path", path),
-            ("log_loss_link", link),
-            ("log_loss", all),
-        ])
-    }
-
-    /// Weight of every scaling of the columns.
-    #[getter]
-    fn scaling_weights(&self) -> Vec<(f64, f64)> {
-        self.inner.scaling_weights.clone()
-    }
-
-    /// Passes over the rows.
-    #[getter]
-    fn passes(&self) -> usize {
-        self.inner.passes
-    }
-
-    /// Scalings and strengths, their held-out log-losses, scores and weights.
-    #[getter]
-    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let points = &self.inner.path;
-        let table = PyDict::new(py);
-        let column = |f: fn(&properloss::proper::PathPoint) -> f64| {
-            PyArray1::from_vec(py, points.iter().map(f).collect())
-        };
-        table.set_item("scaling", column(|point| point.scaling))?;
-        table.set_item("C", column(|point| point.c))?;
-        table.set_item("log_loss", column(|point| point.log_loss))?;
-        table.set_item("score", column(|point| point.score))?;
-        table.set_item("weight", column(|point| point.weight))?;
-        Ok(table)
-    }
-
-    /// Strengths of smoothness, their slope ratios, cross-fitted log-losses, scores and weights.
-    #[getter]
-    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        link_table(py, &self.inner.links)
-    }
-
-    /// The score of every training row under the models that did not see it.
-    #[getter]
-    fn held_out_scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.inner.held_out_scores)
-    }
-}
 
 fn link_table<'py>(py: Python<'py>, points: &[LinkPoint]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
@@ -103,42 +29,6 @@ fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -
         Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
         None => Folds::Stratified { count, seed },
     })
-}
-
-/// The default estimator.
-#[pyfunction]
-#[pyo3(signature = (rows, labels, weights, *, class_weight, refit, smoothness, folds, count, seed))]
-#[allow(clippy::too_many_arguments)]
-pub fn fit_proper(
-    py: Python<'_>,
-    rows: Rows<'_>,
-    labels: PyReadonlyArray1<'_, u8>,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
-    class_weight: [f64; 2],
-    refit: &str,
-    smoothness: Vec<f64>,
-    folds: Option<PyReadonlyArray1<'_, u32>>,
-    count: usize,
-    seed: u64,
-) -> PyResult<Proper> {
-    let options = ProperLoss {
-        folds: folds_of(folds, count, seed)?,
-        refit: Refit::from_name(refit).ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "refit is {refit:?}; it must be likelihood, canonical or none"
-            ))
-        })?,
-        class_weight,
-        smoothness,
-        ..ProperLoss::default()
-    };
-    let matrix = rows.matrix()?;
-    let labels = labels.as_slice()?;
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-    let fit = doorway::run(py, || {
-        Sample::new(matrix, labels, weights).and_then(|sample| options.fit(&sample))
-    });
-    Ok(Proper { inner: fit.map_err(to_python)? })
 }
 
 /// A fitted calibration.

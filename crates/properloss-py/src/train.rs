@@ -1,23 +1,21 @@
-//! The trainers, with their options as keyword arguments.
+//! Every method of the registry, with its options as a dict.
 
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::certify::{Certificate, Field};
-use properloss::design::Scaling;
-use properloss::optimize::Solver;
 use properloss::sample::Sample;
-use properloss::train::{
-    self, BregmanTron, Candidate, CanonicalLossTrainer, Certified, EndSlope, Glmtron, Isotonic,
-    Iteration, LinkObjective, Observer, Schedule, Slisotron, Step, Target,
-};
-use pyo3::exceptions::PyValueError;
+use properloss::train::registry;
+use properloss::train::{Iteration, Kind, OptionSpec, Settings, Value};
+use properloss_data::model_file::{learned, plain_options};
+use properloss_data::training::{Checkpoints, Trained, Training};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
-use crate::errors::to_python;
+use crate::errors::{file_to_python, to_python};
 use crate::link;
-use crate::loss;
 use crate::matrix::Rows;
 use crate::model::Model;
 use crate::watch::{self, Listeners};
@@ -25,9 +23,7 @@ use crate::watch::{self, Listeners};
 /// A finished run.
 #[pyclass(frozen, module = "properloss._core")]
 pub struct Fit {
-    inner: train::Fit,
-    /// One an iteration, of a certified run.
-    certificates: Option<Vec<Certificate>>,
+    inner: Trained,
     /// Time from the checked arrays to the model, in seconds: what the engine itself took.
     #[pyo3(get)]
     seconds: f64,
@@ -38,13 +34,52 @@ impl Fit {
     /// The classifier.
     #[getter]
     fn model(&self) -> Model {
-        Model { inner: self.inner.model.clone() }
+        let fit = &self.inner.fit;
+        Model { inner: fit.model.clone(), scaling: fit.scaling.clone().into() }
+    }
+
+    /// The name of the method.
+    #[getter]
+    fn method(&self) -> &'static str {
+        self.inner.method
+    }
+
+    /// All its options, those given and the defaults: a JSON object.
+    #[getter]
+    fn options(&self) -> PyResult<String> {
+        serde_json::to_string(&plain_options(&self.inner.options))
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The sum of the weights of the rows.
+    #[getter]
+    fn total_weight(&self) -> f64 {
+        self.inner.total_weight
+    }
+
+    /// What cross-validation weighed and found, of the default: a JSON object.
+    #[getter]
+    fn learned(&self) -> Option<String> {
+        self.inner.fit.proper.as_deref().map(|proper| learned(proper).to_string())
+    }
+
+    /// The score of every training row under the models that did not see it, of the default.
+    #[getter]
+    fn held_out_scores<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        let proper = self.inner.fit.proper.as_deref()?;
+        Some(PyArray1::from_slice(py, &proper.held_out_scores))
+    }
+
+    /// Iterations, or passes over the rows where there are no iterations.
+    #[getter]
+    fn iterations(&self) -> usize {
+        self.inner.iterations()
     }
 
     /// Why the run ended.
     #[getter]
     fn termination(&self) -> &'static str {
-        self.inner.termination.name()
+        self.inner.fit.termination.name()
     }
 
     /// One array for each quantity of an iteration.
@@ -52,11 +87,11 @@ impl Fit {
     fn history<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let history = PyDict::new(py);
         for (name, value) in QUANTITIES {
-            let values = self.inner.history.iter().map(value).collect();
+            let values = self.inner.fit.history.iter().map(value).collect();
             history.set_item(name, PyArray1::from_vec(py, values))?;
         }
-        if let Some(certificates) = &self.certificates {
-            add_certificates(&history, certificates)?;
+        if !self.inner.fit.certificates.is_empty() || self.inner.method == "certified" {
+            add_certificates(&history, &self.inner.fit.certificates)?;
         }
         Ok(history)
     }
@@ -112,7 +147,7 @@ pub fn row<'py>(py: Python<'py>, iteration: &Iteration) -> PyResult<Bound<'py, P
     Ok(row)
 }
 
-/// The data and listeners that every trainer takes.
+/// The data and listeners that every method takes.
 #[derive(FromPyObject)]
 pub struct Task<'py> {
     #[pyo3(item)]
@@ -121,249 +156,149 @@ pub struct Task<'py> {
     labels: PyReadonlyArray1<'py, u8>,
     #[pyo3(item)]
     weights: Option<PyReadonlyArray1<'py, f64>>,
+    /// The fold that each row is held out in, if it is not drawn.
+    #[pyo3(item)]
+    folds: Option<PyReadonlyArray1<'py, u32>>,
     #[pyo3(item)]
     progress: Option<Py<PyAny>>,
     #[pyo3(item)]
     callback: Option<Py<PyAny>>,
+    /// Where the state goes, and the seconds between two states.
+    #[pyo3(item)]
+    checkpoint: Option<(PathBuf, f64)>,
 }
 
-impl Task<'_> {
-    /// Checks the data once and runs a trainer on them.
-    fn run(
-        self,
-        py: Python<'_>,
-        trainer: impl Fn(&Sample<'_>, &mut dyn Observer) -> properloss::Result<train::Fit> + Send + Sync,
-    ) -> PyResult<Fit> {
-        let (inner, seconds) = self.watch(py, trainer)?;
-        Ok(Fit { inner, certificates: None, seconds })
-    }
-
-    /// The result of a trainer and the seconds it took.
-    fn watch<T: Send>(
-        self,
-        py: Python<'_>,
-        trainer: impl Fn(&Sample<'_>, &mut dyn Observer) -> properloss::Result<T> + Send + Sync,
-    ) -> PyResult<(T, f64)> {
-        let matrix = self.rows.matrix()?;
-        let labels = self.labels.as_slice()?;
-        let weights = self.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-        let listeners = Listeners { progress: self.progress, callback: self.callback };
-        let (fit, seconds) = watch::train(py, &listeners, |watch| {
-            let start = Instant::now();
-            let fit =
-                Sample::new(matrix, labels, weights).and_then(|sample| trainer(&sample, watch));
-            (fit, start.elapsed().as_secs_f64())
-        })?;
-        Ok((fit.map_err(to_python)?, seconds))
-    }
-}
-
-/// BregmanTron and its variants.
+/// Runs a method of the registry.
 #[pyfunction]
-#[pyo3(signature = (task, *, target, objective, max_iter, tol, step, slope_min, slope_max, kappa,
-                    l2, max_norm, scaling, end_slope, initial_link))]
-#[allow(clippy::too_many_arguments)]
-pub fn fit_bregmantron(
+pub fn fit(
     py: Python<'_>,
     task: Task<'_>,
-    target: &str,
-    objective: Option<&str>,
-    max_iter: usize,
-    tol: f64,
-    step: Option<f64>,
-    slope_min: f64,
-    slope_max: f64,
-    kappa: Option<f64>,
-    l2: f64,
-    max_norm: Option<f64>,
-    scaling: &str,
-    end_slope: &str,
-    initial_link: Option<&Bound<'_, PyAny>>,
+    method: &str,
+    settings: &Bound<'_, PyDict>,
 ) -> PyResult<Fit> {
-    let target = match target {
-        "previous" => Target::Previous,
-        "approx" => Target::Approx,
-        "labels" => Target::Labels,
-        "refit" => Target::Refit,
-        other => return Err(unknown("target", other, "previous, approx, labels, refit")),
-    };
-    let defaults = BregmanTron::new(target);
-    let initial_link = match initial_link {
+    let method = registry::method(method).map_err(to_python)?;
+    let mut given = Settings::new();
+    for (name, value) in settings {
+        let name: String = name.extract()?;
+        let Some(option) = method.option(&name) else {
+            return Err(PyTypeError::new_err(format!("{} takes no {name}", method.name)));
+        };
+        given.insert(name, value_of(option, &value)?);
+    }
+    let checkpoints = match task.checkpoint {
         None => None,
-        Some(object) => match link::from_python(object)?.as_piecewise() {
-            Some(link) => Some(link.clone()),
-            None => return Err(PyValueError::new_err("initial_link must be a PiecewiseLink")),
-        },
-    };
-    let trainer = BregmanTron {
-        objective: match objective {
-            None => defaults.objective,
-            Some("bregman") => LinkObjective::Bregman,
-            Some("quadratic") => LinkObjective::Quadratic,
-            Some(other) => return Err(unknown("objective", other, "bregman, quadratic")),
-        },
-        max_iter,
-        tol,
-        step: step_size(step),
-        slope_min,
-        slope_max,
-        kappa: kappa.unwrap_or(defaults.kappa),
-        l2,
-        max_norm,
-        scaling: feature_scaling(scaling)?,
-        end_slope: match end_slope {
-            "min" => EndSlope::Min,
-            "max" => EndSlope::Max,
-            other => return Err(unknown("end_slope", other, "min, max")),
-        },
-        initial_link,
-        ..defaults
-    };
-    task.run(py, |sample, observer| trainer.fit(sample, observer))
-}
-
-/// BregmanTron with a proved decrease at every iteration: the schedule `monotone`.
-#[pyfunction]
-#[pyo3(signature = (task, *, candidate, max_iter, tol, slope_max, scaling))]
-pub fn fit_certified(
-    py: Python<'_>,
-    task: Task<'_>,
-    candidate: &str,
-    max_iter: usize,
-    tol: f64,
-    slope_max: f64,
-    scaling: &str,
-) -> PyResult<Fit> {
-    let candidate = match candidate {
-        "labels" => Candidate::Labels,
-        "previous" => Candidate::Previous,
-        "refit" => Candidate::Refit,
-        other => return Err(unknown("candidate", other, "labels, previous, refit")),
-    };
-    let defaults = Certified::default();
-    let schedule = match defaults.schedule {
-        Schedule::Monotone { theta, freeze_after, .. } => {
-            Schedule::Monotone { candidate, theta, freeze_after }
+        Some((file, seconds)) => {
+            let every = Duration::try_from_secs_f64(seconds).map_err(|_| {
+                PyValueError::new_err(format!(
+                    "checkpoint_every is {seconds}; it must be 0 or more"
+                ))
+            })?;
+            Some(Checkpoints { file, every })
         }
-        other => other,
     };
-    let scaling = feature_scaling(scaling)?;
-    let trainer = Certified { schedule, slope_max, max_iter, tol, scaling, ..defaults };
-    let (run, seconds) = task.watch(py, |sample, observer| trainer.fit(sample, observer))?;
-    Ok(Fit { inner: run.fit, certificates: Some(run.certificates), seconds })
-}
-
-/// SLIsotron.
-#[pyfunction]
-#[pyo3(signature = (task, *, isotonic, max_iter, tol, step, l2, max_norm, scaling))]
-#[allow(clippy::too_many_arguments)]
-pub fn fit_slisotron(
-    py: Python<'_>,
-    task: Task<'_>,
-    isotonic: &str,
-    max_iter: usize,
-    tol: f64,
-    step: Option<f64>,
-    l2: f64,
-    max_norm: Option<f64>,
-    scaling: &str,
-) -> PyResult<Fit> {
-    let trainer = Slisotron {
-        isotonic: match isotonic {
-            "pav" => Isotonic::Pav,
-            "lipschitz" => Isotonic::Lipschitz,
-            other => return Err(unknown("isotonic", other, "pav, lipschitz")),
-        },
-        max_iter,
-        tol,
-        step: step_size(step),
-        l2,
-        max_norm,
-        scaling: feature_scaling(scaling)?,
+    let folds = match &task.folds {
+        None => None,
+        Some(folds) => Some(folds.as_slice()?.to_vec()),
     };
-    task.run(py, |sample, observer| trainer.fit(sample, observer))
+    let training = Training::new(method, given).with_folds(folds).with_checkpoints(checkpoints);
+    let matrix = task.rows.matrix()?;
+    let labels = task.labels.as_slice()?;
+    let weights = task.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let listeners = Listeners { progress: task.progress, callback: task.callback };
+    let (trained, seconds) = watch::train(py, &listeners, |stop, watch| {
+        let start = Instant::now();
+        let trained = Sample::new(matrix, labels, weights)
+            .map_err(properloss_data::Error::from)
+            .and_then(|sample| training.run(&sample, stop, watch));
+        (trained, start.elapsed().as_secs_f64())
+    })?;
+    let inner = trained.map_err(file_to_python)?;
+    training.forget_checkpoint();
+    Ok(Fit { inner, seconds })
 }
 
-/// GLMTron.
-#[pyfunction]
-#[pyo3(signature = (task, *, link, max_iter, tol, step, l2, max_norm, scaling, fit_intercept))]
-#[allow(clippy::too_many_arguments)]
-pub fn fit_glmtron(
-    py: Python<'_>,
-    task: Task<'_>,
-    link: &Bound<'_, PyAny>,
-    max_iter: usize,
-    tol: f64,
-    step: Option<f64>,
-    l2: f64,
-    max_norm: Option<f64>,
-    scaling: &str,
-    fit_intercept: bool,
-) -> PyResult<Fit> {
-    let trainer = Glmtron {
-        link: link::from_python(link)?,
-        max_iter,
-        tol,
-        step: step_size(step),
-        l2,
-        max_norm,
-        scaling: feature_scaling(scaling)?,
-        fit_intercept,
+/// A value as the option takes it.
+fn value_of(option: &OptionSpec, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let words_first = |value: &Bound<'_, PyAny>| value.extract::<String>().map(Value::Word);
+    let found = match option.kind {
+        Kind::Flag => value.is_truthy().map(Value::Flag),
+        Kind::Count(_) => value.extract().map(Value::Count),
+        Kind::Number { .. } => value.extract().map(Value::Number),
+        Kind::Choice(_) => value.extract().map(Value::Word),
+        Kind::StepSize => words_first(value).or_else(|_| value.extract().map(Value::Number)),
+        Kind::Link => link::from_python(value).map(|link| Value::Link(link.spec())),
+        Kind::ClassWeight => words_first(value).or_else(|_| value.extract().map(Value::Numbers)),
+        Kind::Numbers => value.extract().map(Value::Numbers),
     };
-    task.run(py, |sample, observer| trainer.fit(sample, observer))
-}
-
-/// A given loss to its minimum.
-#[pyfunction]
-#[pyo3(signature = (task, *, loss, l2, max_iter, tol, scaling, fit_intercept, solver))]
-#[allow(clippy::too_many_arguments)]
-pub fn fit_canonical_loss(
-    py: Python<'_>,
-    task: Task<'_>,
-    loss: &Bound<'_, PyAny>,
-    l2: f64,
-    max_iter: usize,
-    tol: f64,
-    scaling: &str,
-    fit_intercept: bool,
-    solver: &str,
-) -> PyResult<Fit> {
-    let (link, kind) = loss::from_python(loss)?;
-    let trainer = CanonicalLossTrainer {
-        kind,
-        l2,
-        max_iter,
-        tol,
-        scaling: feature_scaling(scaling)?,
-        fit_intercept,
-        solver: match solver {
-            "auto" => Solver::Auto,
-            "newton-cholesky" => Solver::Dense,
-            "newton-cg" => Solver::ConjugateGradient,
-            other => return Err(unknown("solver", other, "auto, newton-cholesky, newton-cg")),
-        },
-        ..CanonicalLossTrainer::new(link)
-    };
-    task.run(py, |sample, observer| trainer.fit(sample, observer))
-}
-
-/// `None` is the line search.
-fn step_size(step: Option<f64>) -> Step {
-    step.map_or(Step::Auto, Step::Constant)
-}
-
-fn feature_scaling(name: &str) -> PyResult<Scaling> {
-    Ok(match name {
-        "none" => Scaling::None,
-        "unit-rows" => Scaling::UnitRows,
-        "max-norm" => Scaling::MaxNorm,
-        "standardise" => Scaling::Standardise,
-        other => {
-            return Err(unknown("scaling", other, "none, unit-rows, max-norm, standardise"));
-        }
+    found.map_err(|_| match value.repr() {
+        Ok(text) => to_python(option.refuse(text)),
+        Err(error) => error,
     })
 }
 
-fn unknown(what: &str, value: &str, known: &str) -> PyErr {
-    PyValueError::new_err(format!("{what} is {value:?}; it must be one of {known}"))
+/// Every method: its name, class, the parameters that choose it there, a sentence, its options.
+#[pyfunction]
+pub fn methods(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let all = PyList::empty(py);
+    for method in registry::methods() {
+        let entry = PyDict::new(py);
+        entry.set_item("name", method.name)?;
+        entry.set_item("class_name", method.class.0)?;
+        let fixed = PyDict::new(py);
+        for (parameter, value) in method.class.1 {
+            fixed.set_item(parameter, value)?;
+        }
+        entry.set_item("fixed", fixed)?;
+        entry.set_item("summary", method.summary)?;
+        let options = PyList::empty(py);
+        for option in &method.options {
+            options.append(described(py, option)?)?;
+        }
+        entry.set_item("options", options)?;
+        all.append(entry)?;
+    }
+    Ok(all)
+}
+
+/// An option as Python sees it: the kind by a name, with its range or its words.
+fn described<'py>(py: Python<'py>, option: &OptionSpec) -> PyResult<Bound<'py, PyDict>> {
+    let entry = PyDict::new(py);
+    entry.set_item("name", option.name)?;
+    entry.set_item("help", option.help)?;
+    entry.set_item("expected", option.kind.expected())?;
+    let kind = match option.kind {
+        Kind::Flag => "flag",
+        Kind::Count(least) => {
+            entry.set_item("low", least)?;
+            "count"
+        }
+        Kind::Number { low, low_taken, high, high_taken } => {
+            entry.set_item("low", low)?;
+            entry.set_item("high", high)?;
+            entry.set_item("taken", (low_taken, high_taken))?;
+            "number"
+        }
+        Kind::Choice(words) => {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            entry.set_item("words", words)?;
+            "choice"
+        }
+        Kind::StepSize => "step",
+        Kind::Link => "link",
+        Kind::ClassWeight => "class_weight",
+        Kind::Numbers => "numbers",
+    };
+    entry.set_item("kind", kind)?;
+    match &option.default {
+        None => entry.set_item("default", py.None())?,
+        Some(Value::Flag(flag)) => entry.set_item("default", flag)?,
+        Some(Value::Count(count)) => entry.set_item("default", count)?,
+        Some(Value::Number(number)) => entry.set_item("default", number)?,
+        Some(Value::Word(word)) => entry.set_item("default", word)?,
+        Some(Value::Numbers(numbers)) => {
+            entry.set_item("default", pyo3::types::PyTuple::new(py, numbers)?)?;
+        }
+        Some(Value::Link(link)) => entry.set_item("default", link.name())?,
+    }
+    Ok(entry)
 }

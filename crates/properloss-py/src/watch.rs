@@ -31,12 +31,12 @@ pub struct Listeners {
 
 /// Runs `work` without the GIL and returns its result.
 ///
-/// An exception (Ctrl-C, or one raised by a listener) stops the run at its next iteration and is
+/// An exception (Ctrl-C, or one raised by a listener) sets the flag that `work` looks at, and is
 /// returned in place of the result.
 pub fn train<T: Send>(
     py: Python<'_>,
     listeners: &Listeners,
-    work: impl FnOnce(&mut Watch) -> T + Send,
+    work: impl FnOnce(&AtomicBool, &mut Watch<'_>) -> T + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     let (sender, receiver) = mpsc::channel();
@@ -47,7 +47,7 @@ pub fn train<T: Send>(
             let stop = &stop;
             let fit = scope.spawn(move || {
                 let mut watch = Watch { stop, sender, report, every_iteration };
-                on_live_threads(|| work(&mut watch))
+                on_live_threads(|| work(stop, &mut watch))
             });
             let outcome = wait(listeners, &receiver);
             if outcome.is_err() {
@@ -91,7 +91,7 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
                 {
                     let stop = Python::attach(|py| -> PyResult<bool> {
                         let row = crate::train::row(py, &iteration)?;
-                        callback.bind(py).call1((row, Model { inner: model }))?.is_truthy()
+                        callback.bind(py).call1((row, Model::unscaled(model)))?.is_truthy()
                     })?;
                     // The fit waits for this answer; it can only be gone if it panicked.
                     let _ = answer.send(stop);

@@ -174,6 +174,7 @@ fn model_file(
         termination: "converged".into(),
         iterations: 0,
         total_weight: None,
+        learned: None,
         program: program(),
     };
     let scaling = properloss::design::FittedScaling::None;

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use super::{Parts, described, load, with_class_name};
 use crate::args::{CompareArgs, TrainArgs};
 use crate::failure::{Failure, Result};
+use crate::interrupt::STOP;
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
 use crate::report::{METRICS, measure, metrics_cells, metrics_json};
 use crate::table::Table;
-use crate::train::Trainer;
+use properloss_data::training::Training;
 
 /// Runs the command.
 pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
@@ -108,7 +109,7 @@ pub(super) fn compare(
         if method.option("seed").is_some() {
             settings.insert("seed".into(), Setting::Count(seed));
         }
-        let trainer = Trainer::new(method.clone(), settings);
+        let trainer = Training::new(method.clone(), settings);
         let method = method.name;
         let mut result =
             Comparison { method, rounds: Vec::new(), iterations: Vec::new(), seconds: 0.0 };
@@ -116,7 +117,7 @@ pub(super) fn compare(
             let sample = train.sample()?;
             let start = Instant::now();
             let mut watch = Watch::within(&progress, method.to_owned());
-            let trained = trainer.run(&sample, &mut watch)?;
+            let trained = trainer.run(&sample, &STOP, &mut watch)?;
             result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;
             result.iterations.push(trained.iterations());
             result.rounds.push(measure(&trained.fit.model, test)?);

@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use super::compare::{Comparison, compare, compared, folded, json_of, table};
 use crate::args::{DemoArgs, TrainArgs};
 use crate::failure::{Failure, Result};
+use crate::interrupt::STOP;
 use crate::output::{Talk, print};
 use crate::progress::Progress;
 use crate::report::{LinkReport, measure, metrics_json, metrics_table};
 use crate::table::short;
-use crate::train::Trainer;
+use properloss_data::training::Training;
 
 /// The carried data set; see `data/README.md` for its source.
 const BREAST_CANCER: &[u8] = include_bytes!("../../data/breast_cancer.csv");
@@ -111,14 +112,14 @@ impl Demo<'_> {
         let link = learned.link.spec().build()?;
         let learned = [("link".to_owned(), Setting::Link(link.spec()))].into_iter().collect();
         let trainers = [
-            ("the learned loss", Trainer::new(method("canonical")?, learned)),
-            ("a loss learned on these rows", Trainer::named("certified")?),
-            ("log-loss", Trainer::named("logistic")?),
+            ("the learned loss", Training::new(method("canonical")?, learned)),
+            ("a loss learned on these rows", Training::named("certified")?),
+            ("log-loss", Training::named("logistic")?),
         ];
         let mut measured = Vec::new();
         for (name, trainer) in &trainers {
             let progress = Progress::spinner(self.talk, name);
-            let trained = trainer.run(&train.sample()?, &mut Silent)?;
+            let trained = trainer.run(&train.sample()?, &STOP, &mut Silent)?;
             drop(progress);
             measured.push((*name, measure(&trained.fit.model, &test)?));
         }
@@ -165,11 +166,11 @@ impl Demo<'_> {
     ) -> Result<ModelFile> {
         let mut last = None;
         for method in KEPT {
-            let trainer = Trainer::named(method)?;
+            let trainer = Training::named(method)?;
             let progress = Progress::spinner(self.talk, method);
-            let trained = trainer.run(&dataset.sample()?, &mut Silent)?;
+            let trained = trainer.run(&dataset.sample()?, &STOP, &mut Silent)?;
             drop(progress);
-            let model = trained.model_file(&trainer, dataset);
+            let model = trained.model_file(dataset);
             let name = format!("{name}.{method}");
             self.write(&format!("{name}.model.json"), model.to_json()?.as_bytes())?;
             self.write(&format!("{name}.loss.json"), model.loss().to_json()?.as_bytes())?;

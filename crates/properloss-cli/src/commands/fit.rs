@@ -7,18 +7,19 @@ use properloss::certify::Certificate;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::{Termination, Value};
-use properloss_data::model_file::plain_options;
+use properloss_data::model_file::{learned, plain_options};
 use properloss_report::svg;
 use serde_json::json;
 
 use super::{Parts, described, load};
 use crate::args::FitArgs;
 use crate::failure::{Failure, Result};
+use crate::interrupt::STOP;
 use crate::output::{OutputFile, Talk, check_distinct, print};
 use crate::progress::{Progress, Watch};
 use crate::report::{measure, metrics_json, metrics_table};
 use crate::table::{Table, short};
-use crate::train::{Checkpoints, Trained, Trainer};
+use properloss_data::training::{Checkpoints, Trained, Training};
 
 /// Runs the command.
 pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
@@ -46,7 +47,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
         .checkpoint
         .clone()
         .map(|file| Checkpoints { file, every: Duration::from_secs_f64(args.checkpoint_every) });
-    let trainer = Trainer::new(method, settings);
+    let trainer = Training::new(method, settings).with_checkpoints(checkpoints);
     let outputs = Outputs {
         model: &args.out,
         loss: args.loss_out.as_deref(),
@@ -57,7 +58,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
     let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
-    finish(&trainer, &parts, files, checkpoints, talk)
+    finish(&trainer, &parts, files, talk)
 }
 
 /// The files that a fit writes.
@@ -109,10 +110,9 @@ fn extension(path: &Path) -> &str {
 
 /// Trains, measures, writes and says what came out.
 pub(super) fn finish(
-    trainer: &Trainer,
+    trainer: &Training,
     parts: &Parts,
     files: OpenOutputs,
-    checkpoints: Option<Checkpoints>,
     talk: Talk,
 ) -> Result<()> {
     let name = trainer.name();
@@ -124,7 +124,7 @@ pub(super) fn finish(
             None => Progress::spinner(talk, "cross-validating"),
         };
         let sample = parts.train.sample()?;
-        trainer.run_with(&sample, &mut Watch::new(&progress), checkpoints.as_ref())?
+        trainer.run(&sample, &STOP, &mut Watch::new(&progress))?
     };
     let seconds = start.elapsed().as_secs_f64();
     let fit = &trained.fit;
@@ -133,7 +133,7 @@ pub(super) fn finish(
         measured.push(("test", measure(&fit.model, test)?));
     }
 
-    let model = trained.model_file(trainer, &parts.train);
+    let model = trained.model_file(&parts.train);
     let mut written = vec![files.model.path().to_path_buf()];
     let model_json = model.to_json().map_err(ours)?;
     let loss_json = model.loss().to_json().map_err(ours)?;
@@ -153,10 +153,7 @@ pub(super) fn finish(
         };
         file.finish(&text)?;
     }
-    if let Some(Checkpoints { file, .. }) = &checkpoints {
-        // The run is over: its state has served.
-        let _ = std::fs::remove_file(file);
-    }
+    trainer.forget_checkpoint();
     if fit.termination == Termination::MaxIter {
         talk.say(format!(
             "warning: stopped after {} iterations before it converged; raise --max-iter or --tol",
@@ -193,7 +190,7 @@ fn ours(error: properloss_data::Error) -> Failure {
 }
 
 fn summary_json(
-    trainer: &Trainer,
+    trainer: &Training,
     trained: &Trained,
     measured: &[(&str, Summary)],
     written: &[PathBuf],
@@ -220,7 +217,7 @@ fn summary_json(
             json!({"iterations": trained.fit.certificates.len(), "violated": violated});
     }
     if let Some(proper) = &trained.fit.proper {
-        value["proper"] = proper_json(proper);
+        value["proper"] = learned(proper);
     }
     value
 }
@@ -246,44 +243,6 @@ pub(super) fn guarantee_words(slope_ratio: f64) -> String {
         short(slope_ratio.ln()),
         short(slope_ratio),
     )
-}
-
-fn proper_json(proper: &ProperFit) -> serde_json::Value {
-    let path: Vec<_> = proper
-        .path
-        .iter()
-        .map(|point| {
-            json!({
-                "scaling": point.scaling,
-                "c": point.c,
-                "log_loss": point.log_loss,
-                "weight": point.weight,
-            })
-        })
-        .collect();
-    // The sigmoid itself has no smoothness: null.
-    let links: Vec<_> = proper
-        .links
-        .iter()
-        .map(|point| {
-            json!({
-                "smoothness": point.smoothness.is_finite().then_some(point.smoothness),
-                "slope_ratio": point.slope_ratio,
-                "log_loss": point.log_loss,
-                "weight": point.weight,
-            })
-        })
-        .collect();
-    json!({
-        "c": proper.c,
-        "slope_ratio": proper.slope_ratio,
-        "guarantee": proper.slope_ratio.ln(),
-        "refit_share": proper.refit_share,
-        "held_out_log_loss": proper.held_out_log_loss,
-        "path": path,
-        "scaling_weights": proper.scaling_weights,
-        "links": links,
-    })
 }
 
 fn termination_words(termination: Termination) -> &'static str {

@@ -9,7 +9,7 @@ use super::{Parts, load};
 use crate::args::TransferArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
-use crate::train::Trainer;
+use properloss_data::training::Training;
 
 /// Runs the command.
 pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
@@ -32,11 +32,11 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
         settings.insert("loss_kind".into(), Value::Word(loss.kind().name().to_owned()));
         talk.say(format!("loss: {}", loss.why()));
     }
-    let trainer = Trainer::new(canonical, settings);
+    let trainer = Training::new(canonical, settings);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
     let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
-    finish(&trainer, &parts, files, None, talk)
+    finish(&trainer, &parts, files, talk)
 }

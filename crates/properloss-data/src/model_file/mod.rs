@@ -13,6 +13,7 @@
 mod bounds;
 mod history;
 mod json;
+mod learned;
 mod link;
 mod several;
 
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use history::History;
+pub use learned::learned;
 pub use link::Link;
 pub use several::{CLASS_VERSION, ClassModelFile, MixtureFile, RampFile, SoftmaxFile};
 
@@ -118,6 +120,9 @@ pub struct Fitted {
     /// The sum of the weights of the training rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_weight: Option<f64>,
+    /// What cross-validation weighed and found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<Value>,
     /// The program and its version.
     #[serde(default = "program")]
     pub program: String,

@@ -65,7 +65,9 @@ impl Estimator for ProperLoss {
         let Some(sample) = rows.sample() else {
             return Err(Error::WrongAnswer { expected: "rows in memory" });
         };
-        let proper = self.fit_until(&sample, &|| rows.interrupted())?;
+        let given =
+            rows.folds().map(|folds| Self { folds: Folds::Given(folds.to_vec()), ..self.clone() });
+        let proper = given.as_ref().unwrap_or(self).fit_until(&sample, &|| rows.interrupted())?;
         Ok(Fit {
             model: proper.model.clone(),
             scaling: proper.scaling.clone(),

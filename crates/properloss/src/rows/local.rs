@@ -47,6 +47,7 @@ pub struct Local<'a> {
     order: ScoreOrder,
     group_weights: Vec<f64>,
     stop: Option<&'a AtomicBool>,
+    folds: Option<&'a [u32]>,
 }
 
 impl<'a> Local<'a> {
@@ -66,12 +67,19 @@ impl<'a> Local<'a> {
             order: ScoreOrder::new(),
             group_weights: Vec::new(),
             stop: None,
+            folds: None,
         }
     }
 
     /// The same; every question is refused once `stop` is true.
     pub fn with_stop(mut self, stop: &'a AtomicBool) -> Self {
         self.stop = Some(stop);
+        self
+    }
+
+    /// The same, with the fold that each row is held out in.
+    pub fn with_folds(mut self, folds: Option<&'a [u32]>) -> Self {
+        self.folds = folds;
         self
     }
 
@@ -334,6 +342,10 @@ impl Rows for Local<'_> {
 
     fn sample(&self) -> Option<Sample<'_>> {
         Some(self.sample)
+    }
+
+    fn folds(&self) -> Option<&[u32]> {
+        self.folds
     }
 
     fn interrupted(&self) -> bool {

@@ -89,6 +89,11 @@ pub trait Rows: Send + Sync {
         None
     }
 
+    /// The fold of every row, where they were given with the rows.
+    fn folds(&self) -> Option<&[u32]> {
+        None
+    }
+
     /// Whether the run was asked to end, for work that asks no questions for long.
     fn interrupted(&self) -> bool {
         false

@@ -1,0 +1,97 @@
+"""Classes of those methods of the engine that have none written by hand.
+
+A method that is added to the registry of the engine is a scikit-learn class at once: its options are
+the parameters, its summary and their help the documentation.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from properloss import _core, _registry, estimators
+from properloss._base import ProperClassifier
+from properloss._proper import ProperLossClassifier
+
+_ATTRIBUTES = """
+Attributes
+----------
+classes_ : ndarray of shape (2,)
+    The two labels.
+coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
+    ``decision_function(X) = X @ coef_.T + intercept_``.
+link_ : InverseLink
+    From ``linear_score(X)`` to a probability.
+loss_ : CanonicalLoss or None
+    The proper loss that goes with it.
+threshold_ : float
+    The score at which the probability is 1/2.
+history_ : dict of str to ndarray
+    One entry an iteration.
+n_iter_ : int
+    Iterations made.
+termination_ : str
+    Why the run ended.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of str
+    Their names, if ``X`` had names.
+"""
+
+
+def _class_of(method: _core.Method) -> type[ProperClassifier]:
+    name = method["class_name"]
+    defaults = _registry.defaults(name)
+    parameters = [
+        inspect.Parameter(parameter, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for parameter, default in defaults.items()
+    ]
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def __init__(self: Any, **given: Any) -> None:
+        for parameter in given:
+            if parameter not in defaults:
+                raise TypeError(f"{name}() got an unexpected keyword argument {parameter!r}")
+        for parameter, default in defaults.items():
+            setattr(self, parameter, given.get(parameter, default))
+
+    setattr(__init__, "__signature__", inspect.Signature([this, *parameters]))
+    return type(
+        name,
+        (ProperClassifier,),
+        {
+            "__init__": __init__,
+            "__doc__": _documentation(method, defaults),
+            "__module__": __name__,
+            "_parameter_constraints": _registry.constraints(name),
+        },
+    )
+
+
+def _documentation(method: _core.Method, defaults: dict[str, Any]) -> str:
+    lines = [f"{method['summary']}.", "", "Parameters", "----------"]
+    for option in method["options"]:
+        parameter = _registry.PARAMETERS.get(option["name"], option["name"])
+        lines += [
+            f"{parameter} : {option['expected']}, default={defaults[parameter]!r}",
+            f"    {option['help']}.",
+        ]
+    lines += [
+        "verbose : int, default=0",
+        "    Whether to show progress on stderr.",
+        "checkpoint : str or path-like, default=None",
+        "    A file for the state of the run, from which a fit that was cut short goes on.",
+        "checkpoint_every : float, default=60.0",
+        "    Seconds between two states.",
+    ]
+    return "\n".join(lines) + "\n" + _ATTRIBUTES
+
+
+_BY_HAND = {*vars(estimators), ProperLossClassifier.__name__}
+#: The classes by their name.
+CLASSES: dict[str, type[ProperClassifier]] = {
+    method["class_name"]: _class_of(method)
+    for method in _registry.methods().values()
+    if method["class_name"] not in _BY_HAND
+}
+globals().update(CLASSES)

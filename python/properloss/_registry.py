@@ -1,0 +1,83 @@
+"""The methods of the engine and their options, as the classes need them: one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from properloss import _core
+
+#: Options that have another name in scikit-learn.
+PARAMETERS = {"l2": "alpha", "seed": "random_state"}
+
+#: What every class takes beside the options of its method, with the defaults.
+BESIDE: dict[str, Any] = {"verbose": 0, "checkpoint": None, "checkpoint_every": 60.0}
+BESIDE_CONSTRAINTS: dict[str, list[Any]] = {
+    "verbose": ["verbose"],
+    "checkpoint": [str, PathLike, None],
+    "checkpoint_every": [Interval(Real, 0, None, closed="left")],
+}
+
+
+@cache
+def methods() -> dict[str, _core.Method]:
+    """Every method of the engine by its name."""
+    return {method["name"]: method for method in _core.methods()}
+
+
+def methods_of(class_name: str) -> list[_core.Method]:
+    """The methods that a class has, the most particular first."""
+    own = [method for method in methods().values() if method["class_name"] == class_name]
+    return sorted(own, key=lambda method: -len(method["fixed"]))
+
+
+def constraint(option: _core.Option) -> list[Any]:
+    """The values of an option, as scikit-learn checks parameters."""
+    if option["kind"] == "number":
+        low, high = option["low"], option["high"]
+        closed = {
+            (True, True): "both",
+            (True, False): "left",
+            (False, True): "right",
+            (False, False): "neither",
+        }[option["taken"]]
+        return [Interval(Real, low, None if high == float("inf") else high, closed=closed)]
+    kinds: dict[str, list[Any]] = {
+        "flag": ["boolean"],
+        "count": [Interval(Integral, option.get("low", 0), None, closed="left")],
+        "choice": [StrOptions(set(option.get("words", ())))],
+        "step": [StrOptions({"auto", "paper"}), Interval(Real, 0, None, closed="neither")],
+        "link": [StrOptions(set(_core.links())), _core.InverseLink],
+        "class_weight": [StrOptions({"balanced"}), "array-like"],
+        "numbers": ["array-like"],
+    }
+    return kinds[option["kind"]]
+
+
+def defaults(class_name: str, names: Mapping[str, str] = PARAMETERS) -> dict[str, Any]:
+    """The parameters of a class and their defaults; None where it depends on method or data."""
+    found: dict[str, Any] = {}
+    for method in reversed(methods_of(class_name)):
+        for option in method["options"]:
+            name = names.get(option["name"], option["name"])
+            default = option["default"]
+            found[name] = default if found.get(name, default) == default else None
+    return {**found, **BESIDE}
+
+
+def constraints(class_name: str, names: Mapping[str, str] = PARAMETERS) -> dict[str, list[Any]]:
+    """The values that the parameters of a class take."""
+    found: dict[str, list[Any]] = {}
+    for method in methods_of(class_name):
+        for option in method["options"]:
+            found[names.get(option["name"], option["name"])] = constraint(option)
+    without = [name for name, default in defaults(class_name, names).items() if default is None]
+    for name in without:
+        if name in found:
+            found[name] = [*found[name], None]
+    return {**found, **BESIDE_CONSTRAINTS}
