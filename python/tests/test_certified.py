@@ -30,7 +30,7 @@ ROUNDING = 300 * np.finfo(float).eps
 def test_every_claim_is_observed(data, target, scaling, weighted):
     X, y = data
     weights = np.random.default_rng(3).exponential(size=len(y)) if weighted else None
-    clf = clone(CERTIFIED).set_params(target=target, scaling=scaling)
+    clf = clone(CERTIFIED).set_params(candidate=target, scaling=scaling)
     clf.fit(X, y, sample_weight=weights)
     h = clf.history_
     assert clf.n_iter_ == 60 and clf.termination_ == "max_iter"

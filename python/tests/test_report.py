@@ -71,7 +71,7 @@ def test_wrong_input_is_refused(fitted, data):
 
 def test_the_certificate_of_a_certified_fit_is_on_the_page(data):
     X, y = data
-    page = pl.BregmanTronClassifier(certified=True, max_iter=30).fit(X, y).report(X, y).html
+    page = pl.CertifiedClassifier(max_iter=30).fit(X, y).report(X, y).html
     assert "-claimed" in page and "gap bound" in page
 
 
