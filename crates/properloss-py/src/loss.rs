@@ -1,13 +1,11 @@
 //! Proper losses as Python objects: one base class, one subclass for each kind.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use properloss::link::InverseLink;
 use properloss::loss::{self, LossKind};
 use properloss_data::LossFile;
 use properloss_data::model_file::{AnyFile, Link, read_any};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
@@ -293,27 +291,6 @@ pub fn into_python(py: Python<'_>, inner: loss::Loss) -> PyResult<Bound<'_, PyAn
         LossKind::Canonical => Bound::new(py, base.add_subclass(CanonicalLoss))?.into_any(),
         LossKind::Composite => Bound::new(py, base.add_subclass(CompositeLoss))?.into_any(),
     })
-}
-
-/// What to train under: a loss, or a link or its name, whose loss is taken.
-pub fn from_python(object: &Bound<'_, PyAny>) -> PyResult<(Arc<dyn InverseLink>, LossKind)> {
-    if let Ok(loss) = object.cast::<Loss>() {
-        let loss = &loss.get().inner;
-        return Ok((loss.link().clone(), loss.kind()));
-    }
-    match link::from_python(object) {
-        Ok(link) => {
-            let kind = LossKind::of(&*link);
-            Ok((link, kind))
-        }
-        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
-            Err(PyTypeError::new_err(format!(
-                "expected a loss, a link or the name of one, got {}",
-                object.get_type().name()?
-            )))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 fn file_of(loss: &loss::Loss) -> LossFile {
