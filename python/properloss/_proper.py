@@ -431,7 +431,9 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     slope_, intercept_ : float
         ``a`` and ``b``.
     link_ : RelativeLink
-        From ``a z + b`` to a probability.
+        From ``a z + b``, which :meth:`linear_score` returns, to a probability.
+    loss_ : CompositeLoss or CanonicalLoss
+        The proper loss that goes with it (two classes).
     slope_ratio_ : float
         The largest ratio between the slopes of the link and of the sigmoid.
     guarantee_ : float
@@ -515,6 +517,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = numbers["intercept"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
         self.link_: _core.InverseLink | _core.VectorMixture = fit.link
+        self.loss_ = _core.Loss.of_link(fit.link)
         self.slope_ratio_ = numbers["slope_ratio"]
         self.guarantee_ = float(np.log(self.slope_ratio_))
         self.cv_results_ = _Table(
@@ -538,6 +541,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             **_folds(self.cv, labels, None, self.random_state),
         )
         numbers, ratios = fit.numbers, fit.ratios
+        self.__dict__.pop("loss_", None)
         self._several = True
         self.temperature_ = numbers["temperature"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
@@ -568,15 +572,38 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         z = self._scores(X, reset=False)
         if getattr(self, "_several", False):
             if self._margin is not None:
-                z = np.log(np.clip(z, 0.0, 1.0) + self._margin)
+                z = np.log(_probabilities(z) + self._margin)
             mixture = cast("_core.VectorMixture", self.link_)
             p = mixture.probabilities(np.ascontiguousarray(self.temperature_ * z))
             return np.clip(p, _SMALLEST, _LARGEST)
-        if self._margin is not None:
-            p = np.clip(z, 0.0, 1.0)
-            z = np.log((p + self._margin) / ((1.0 - p) + self._margin))
-        p = cast("_core.InverseLink", self.link_).inverse_link(self.slope_ * z + self.intercept_)
+        p = cast("_core.InverseLink", self.link_).inverse_link(self._linear(z))
         return np.clip(p, _SMALLEST, _LARGEST)
+
+    def linear_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """``a z + b``, the score that ``link_`` and ``loss_`` take; ``z`` is the log odds of a
+        probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, 1)
+            Scores or probabilities, as in ``fit``.
+
+        Returns
+        -------
+        z : ndarray of shape (n_samples,)
+            Scores.
+        """
+        check_is_fitted(self)
+        if getattr(self, "_several", False):
+            raise ValueError("a calibrator of several classes has one score a class, not one a row")
+        return self._linear(self._scores(X, reset=False))
+
+    def _linear(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._margin is not None:
+            p = _probabilities(z)
+            z = np.log((p + self._margin) / ((1.0 - p) + self._margin))
+        scores: NDArray[np.float64] = self.slope_ * z + self.intercept_
+        return scores
 
     #: As scikit-learn's ``IsotonicRegression`` has it.
     transform = predict
@@ -841,6 +868,44 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
         return calibrator.fit(z, labels, weights)
 
+    def _shared(self) -> ProperCalibrator:
+        """The calibrator of all estimators, if there is one."""
+        pairs = self.__dict__.get("calibrated_classifiers_", [])
+        if pairs and all(calibrator is pairs[0][1] for _, calibrator in pairs):
+            return cast("ProperCalibrator", pairs[0][1])
+        raise AttributeError(
+            "there is no one link: "
+            + ("every fold has a calibrator of its own" if pairs else "it is not fitted")
+        )
+
+    @property
+    def link_(self) -> Any:
+        """The link of the calibrator; not with ``ensemble=True``, where every fold has its own."""
+        return self._shared().link_
+
+    @property
+    def loss_(self) -> Any:
+        """The proper loss of the calibrator's link; not with ``ensemble=True``."""
+        return self._shared().loss_
+
+    def linear_score(self, X: Any) -> NDArray[np.float64]:
+        """The score that ``link_`` takes, averaged over the estimators of the folds.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        z : ndarray of shape (n_samples,)
+            Scores of the calibrator.
+        """
+        check_is_fitted(self)
+        calibrator, pairs = self._shared(), self.calibrated_classifiers_
+        scores = [calibrator.linear_score(_score(model, X, self.classes_)) for model, _ in pairs]
+        return np.asarray(np.mean(scores, axis=0))
+
     def _base(self) -> Any:
         if self.estimator is not None:
             return self.estimator
@@ -957,6 +1022,19 @@ def _class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float
     scores = np.repeat(z.min(axis=1, keepdims=True), len(classes), axis=1)
     scores[:, np.searchsorted(classes, model.classes_)] = z
     return np.ascontiguousarray(scores)
+
+
+def _probabilities(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A calibrator of probabilities takes probabilities, up to rounding."""
+    outside = np.argwhere((p < -1e-9) | (p > 1.0 + 1e-9))
+    if len(outside):
+        value = p[tuple(outside[0])]
+        raise ValueError(
+            f"row {outside[0][0]} is {value}, which is no probability: this calibrator was fitted to"
+            ' probabilities, all in [0, 1]. Fit it to scores, or with kind="scores".'
+        )
+    clipped: NDArray[np.float64] = np.clip(p, 0.0, 1.0)
+    return clipped
 
 
 def _kind(model: Any) -> Literal["scores", "probabilities"]:

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 #: Colour-blind safe (Okabe and Ito): blue, vermillion, grey.
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#999999"
+#: One colour a curve, in this order (Okabe and Ito).
+CYCLE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def new_axes(owner: object, ax: Any) -> Any:
@@ -63,6 +65,25 @@ def same_length(**columns: NDArray[Any]) -> None:
         )
 
 
+def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """What learned the link inside searches, pipelines and frozen estimators, and its own rows.
+
+    A search gives way to its best estimator, a pipeline to its last step, the rows to what the steps
+    before it make of them.
+    """
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps") and hasattr(estimator, "named_steps"):
+            if X is not None and len(estimator.steps) > 1:
+                X = estimator[:-1].transform(X)
+            estimator = estimator.steps[-1][1]
+        elif type(estimator).__name__ == "FrozenEstimator":
+            estimator = estimator.estimator
+        else:
+            return estimator, X
+
+
 def scores_of(estimator: Any, X: Any) -> NDArray[np.float64]:
     """The scores the link of ``estimator`` takes."""
     if hasattr(estimator, "linear_score"):
@@ -72,11 +93,39 @@ def scores_of(estimator: Any, X: Any) -> NDArray[np.float64]:
 
 
 def fitted(estimator: Any, attribute: str) -> Any:
-    """A fitted attribute, or scikit-learn's NotFittedError, or a TypeError."""
+    """A fitted attribute, or scikit-learn's NotFittedError, or a TypeError that says what is missing."""
     value = getattr(estimator, attribute, None)
     if value is None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator)
-        raise TypeError(f"{type(estimator).__name__} has no {attribute}")
+        raise TypeError(
+            f"{type(estimator).__name__} has no {attribute}: it takes a classifier of properloss, a"
+            " pipeline or search that ends in one, or a ProperCalibratedClassifierCV (calibrate any"
+            " other classifier with that)"
+        )
     return value
+
+
+def binary_link(estimator: Any, attribute: str) -> Any:
+    """``link_`` or ``loss_`` of an estimator of two classes."""
+    value = fitted(estimator, attribute)
+    if not hasattr(value, "inverse_link"):
+        raise ValueError(
+            f"{type(estimator).__name__} was fitted to {len(estimator.classes_)} classes; its"
+            " link takes one score a class and has no curve to draw. Two classes have."
+        )
+    return value
+
+
+def drawable(name: str, *columns: NDArray[Any]) -> None:
+    """Raise if there is nothing to see: an empty picture says less than a sentence."""
+    for column in columns:
+        if len(column) == 0 or not np.isfinite(column).any():
+            raise ValueError(f"there is nothing to draw for {name}: no finite value")
+
+
+def next_color(ax: Any) -> str:
+    """The next of the cycle of colours; a second curve in the same axes gets another one."""
+    n = sum(1 for line in ax.lines if getattr(line, "_properloss_main", False))
+    return CYCLE[n % len(CYCLE)]

@@ -65,7 +65,7 @@ class ConvergenceDisplay:
         ax : matplotlib Axes, default=None
             Where; a new figure if None.
         log : bool, default=True
-            Whether the vertical axis is logarithmic.
+            Whether the vertical axis is logarithmic, if all quantities have positive values.
         **line_kw : dict
             Passed to ``ax.plot``.
 
@@ -79,10 +79,16 @@ class ConvergenceDisplay:
             raise ValueError(
                 f"the history has no {missing[0]!r}; it has {', '.join(sorted(self.history))}"
             )
+        _axes.drawable("the run", *(self.history[key] for key in self.quantities))
         ax = _axes.new_axes(self, ax)
+        # A loss that is known up to a constant may be negative throughout.
+        log = log and all((self.history[key] > 0.0).any() for key in self.quantities)
         self.lines_ = []
         for key in self.quantities:
             values = self.history[key]
+            if log:
+                # A gap that is closed is 0, which a logarithmic axis has no place for.
+                values = np.where(values > 0.0, values, np.nan)
             iterations = self.history.get("iteration", np.arange(1.0, len(values) + 1.0))
             self.lines_ += ax.plot(iterations, values, **({"label": key} | line_kw))
         ax.set(xlabel="iteration", yscale="log" if log else "linear", title=self.name)
@@ -105,7 +111,9 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimator : classifier
-            A fitted classifier with a ``history_``.
+            A fitted classifier, or a pipeline or search that ends in one. Of the default,
+            :class:`ProperLossClassifier`, which has no iterations, the held-out log-loss along its
+            path of strengths is drawn.
         quantities : sequence of str, default=("loss", "gap")
             Which quantities to draw.
         name : str, default=None
@@ -120,9 +128,58 @@ class ConvergenceDisplay:
         display : ConvergenceDisplay
             Drawn.
         """
-        history = _axes.fitted(estimator, "history_")
         name = type(estimator).__name__ if name is None else name
+        estimator, _ = _axes.unwrapped(estimator)
+        if hasattr(estimator, "path_weights_") or _without_steps(estimator):
+            return cls._of_path(estimator, name, ax, line_kw)
+        history = _axes.fitted(estimator, "history_")
+        if len(history.get("iteration", history.get("loss", ()))) == 0:
+            raise ValueError(
+                f"{type(estimator).__name__} keeps no history of its run (it was read from a file"
+                " without one, or ended before its first iteration): there is nothing to draw"
+            )
         return cls(history, quantities=quantities, name=name).plot(ax, **line_kw)
+
+    @classmethod
+    def _of_path(cls, estimator: Any, name: str, ax: Any, line_kw: dict[str, Any]) -> Self:
+        """Of the default estimator: held-out log-loss along the path of strengths."""
+        results = getattr(estimator, "cv_results_", None)
+        if results is None:
+            raise ValueError(
+                f"{type(estimator).__name__} weighs a path of models by cross-validation, and a model"
+                " file does not keep the path: draw the classifier that was fitted"
+            )
+        strength, loss = np.asarray(results["C"]), np.asarray(results["C_log_loss"])
+        scaling = np.asarray(results.get("scaling", np.ones_like(strength)))
+        drawn = np.isfinite(strength) & (strength > 0.0) & np.isfinite(loss)
+        display = cls(
+            {"C": strength[drawn], "log_loss": loss[drawn], "scaling": scaling[drawn]},
+            quantities=("log_loss",),
+            name=name,
+        )
+        _axes.drawable("the path", display.history["C"])
+        ax = _axes.new_axes(display, ax)
+        display.lines_ = []
+        for value in np.unique(display.history["scaling"])[::-1]:
+            part = display.history["scaling"] == value
+            order = np.argsort(display.history["C"][part])
+            label = {1.0: "columns standardised", 0.0: "columns as they are"}.get(
+                float(value), f"columns scaled to the power {value:g}"
+            )
+            x, y = display.history["C"][part][order], display.history["log_loss"][part][order]
+            display.lines_ += ax.plot(x, y, **({"label": label, "marker": "."} | line_kw))
+        result = float(results["log_loss"])
+        line = ax.axhline(result, color=_axes.GREY, linestyle="--", label="result, held out")
+        display.lines_.append(line)
+        ax.set(
+            xlabel="strength C (in the units of the scaling)",
+            ylabel="held-out log-loss",
+            xscale="log",
+            title=f"{name}: it has no iterations but a path",
+        )
+        ax.legend()
+        display.ax_, display.figure_ = ax, ax.figure
+        return display
 
     @classmethod
     def from_predictions(
@@ -170,3 +227,8 @@ class ConvergenceDisplay:
             "log_loss": losses,
         }
         return cls(history, quantities=("log_loss",), name=name).plot(ax, **line_kw)
+
+
+def _without_steps(estimator: Any) -> bool:
+    """The default estimator, also one that was read from a file."""
+    return type(estimator).__name__ == "ProperLossClassifier" and hasattr(estimator, "classes_")

@@ -82,9 +82,13 @@ class LinkDisplay:
         self : LinkDisplay
             With ``ax_``, ``figure_``, ``line_``, ``bins_``.
         """
+        _axes.drawable("the link", self.z, self.u)
         ax = _axes.new_axes(self, ax)
-        style = {"color": _axes.BLUE, "label": name or self.name} | line_kw
+        # Blue at first; a second link in the same axes has another colour.
+        color = _axes.BLUE if not ax.lines else _axes.next_color(ax)
+        style = {"color": color, "label": name or self.name} | line_kw
         (self.line_,) = ax.plot(self.z, self.u, **style)
+        self.line_._properloss_main = True
         self.bins_ = None
         if self.bin_score is not None:
             self.bins_ = ax.scatter(
@@ -111,7 +115,7 @@ class LinkDisplay:
         link : InverseLink
             The link.
         z_range : (float, float), default=None
-            Scores to show; by default where the link is between 0.001 and 0.999.
+            Scores to show; by default all but the last 0.1 % of the way to either end.
         name : str, default=None
             The legend's entry; by default the link's name.
 
@@ -141,7 +145,8 @@ class LinkDisplay:
         Parameters
         ----------
         estimator : classifier
-            A fitted classifier with a ``link_``.
+            A fitted classifier with a ``link_``, a pipeline or search that ends in one, or a
+            :class:`ProperCalibratedClassifierCV`.
         X, y : data, default=None
             Rows and labels for the observed shares.
         n_bins : int, default=20
@@ -158,8 +163,9 @@ class LinkDisplay:
         display : LinkDisplay
             Drawn.
         """
-        link = _axes.fitted(estimator, "link_")
         name = type(estimator).__name__ if name is None else name
+        estimator, X = _axes.unwrapped(estimator, X)
+        link = _axes.binary_link(estimator, "link_")
         if X is None or y is None:
             return cls.from_link(link, name=name).plot(ax, **line_kw)
         scores = _axes.scores_of(estimator, X)
@@ -234,12 +240,20 @@ class LinkDisplay:
 
 
 def link_range(link: Any) -> tuple[float, float]:
-    """Scores between which the link goes from about 0 to about 1."""
+    """Scores between which the link goes from its lower to its upper end, but for 0.1 % each.
+
+    The ends are 0 and 1, or the floor and the ceiling of a link that stays away from them.
+    """
     low, high = link.support
-    return (
-        float(link.link(0.001)) if low == -np.inf else low,
-        float(link.link(0.999)) if high == np.inf else high,
-    )
+    bottom, top = link.inverse_link(-np.inf), link.inverse_link(np.inf)
+    margin = 0.001 * (top - bottom)
+    if low == -np.inf:
+        low = float(link.link(bottom + margin))
+    if high == np.inf:
+        high = float(link.link(top - margin))
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        low, high = -5.0, 5.0
+    return low, high
 
 
 def curve_points(link: Any, low: float, high: float, n: int = 400) -> NDArray[np.float64]:

@@ -82,6 +82,7 @@ class LossDisplay:
         self : LossDisplay
             With ``ax_``, ``figure_``, ``lines_``.
         """
+        _axes.drawable("the loss", self.positive, self.negative)
         ax = _axes.new_axes(self, ax)
         self.lines_ = []
         for values, color, label in (
@@ -117,7 +118,7 @@ class LossDisplay:
         loss : CanonicalLoss or CompositeLoss
             The loss.
         z_range : (float, float), default=None
-            Scores to show; by default where its inverse link is between 0.001 and 0.999.
+            Scores to show; by default all but the last 0.1 % of the way to either end of the link.
         name : str, default=None
             The title; by default the link's name.
 
@@ -147,7 +148,8 @@ class LossDisplay:
         Parameters
         ----------
         estimator : classifier
-            A fitted classifier with a ``loss_``.
+            A fitted classifier with a ``loss_``, a pipeline or search that ends in one, or a
+            :class:`ProperCalibratedClassifierCV`.
         X, y : data, default=None
             Rows and labels whose scores are marked.
         name : str, default=None
@@ -162,8 +164,9 @@ class LossDisplay:
         display : LossDisplay
             Drawn.
         """
-        loss = _axes.fitted(estimator, "loss_")
         name = type(estimator).__name__ if name is None else name
+        estimator, X = _axes.unwrapped(estimator, X)
+        loss = _axes.binary_link(estimator, "loss_")
         if X is None or y is None:
             return cls.from_loss(loss, name=name).plot(ax, **line_kw)
         scores = _axes.scores_of(estimator, X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,8 +84,16 @@ class ReliabilityDisplay:
         self.uncertainty = uncertainty
         self.name = name
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
-        """Draw it.
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | None = None,
+        histogram: bool = True,
+        zoom: bool | float | Literal["auto"] = "auto",
+        **line_kw: Any,
+    ) -> Self:
+        """Draw it. A second diagram in the same axes gets the next colour of the cycle.
 
         Parameters
         ----------
@@ -93,6 +101,11 @@ class ReliabilityDisplay:
             Where; a new figure if None.
         name : str, default=None
             The legend's entry.
+        histogram : bool, default=True
+            Whether to show at the foot where the forecasts lie.
+        zoom : bool, float or "auto", default="auto"
+            The largest probability that is shown. ``"auto"`` leaves 1 unless nearly all forecasts
+            (199 in 200) are below 1/4, as those of a rare class; True always fits it to them.
         **line_kw : dict
             Passed to ``ax.plot`` of the curve.
 
@@ -101,28 +114,65 @@ class ReliabilityDisplay:
         self : ReliabilityDisplay
             With ``ax_``, ``figure_``, ``line_``, ``band_``.
         """
+        _axes.drawable("the diagram", self.probability, self.recalibrated)
         ax = _axes.new_axes(self, ax)
-        ax.plot([0, 1], [0, 1], "--", color=_axes.GREY, linewidth=1)
+        first = not any(getattr(line, "_properloss_main", False) for line in ax.lines)
+        if first:
+            ax.plot([0, 1], [0, 1], "--", color=_axes.GREY, linewidth=1)
+        color = line_kw.get("color", line_kw.get("c", _axes.next_color(ax)))
         self.band_ = None
         if self.band is not None:
-            self.band_ = ax.fill_between(
-                *self.band, color=_axes.BLUE, alpha=0.15, linewidth=0
-            )
+            self.band_ = ax.fill_between(*self.band, color=color, alpha=0.15, linewidth=0)
         label = name or self.name
         parts = f"MCB {self.miscalibration:.4f}  DSC {self.discrimination:.4f}"
-        label = parts if label is None else f"{label}: {parts}"
-        style = {"color": _axes.RED, "label": label} | line_kw
+        label = parts if label is None else f"{label}\n{parts}"
+        style: dict[str, Any] = {"label": label} | line_kw
+        if "c" not in style:
+            style["color"] = color
         (self.line_,) = ax.plot(self.probability, self.recalibrated, **style)
+        self.line_._properloss_main = True
+        top = self._top(zoom)
+        if not first:
+            top = max(top, ax.get_xlim()[1])
         ax.set(
             xlabel="predicted probability",
             ylabel="recalibrated probability",
-            xlim=(0, 1),
-            ylim=(0, 1),
+            xlim=(0, top),
+            ylim=(0, top),
             aspect="equal",
         )
-        ax.legend(loc="upper left")
+        if histogram:
+            self._draw_histogram(ax, top, color)
+        ax.legend(loc="upper left", fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _top(self, zoom: bool | float | str) -> float:
+        """The largest probability that is shown."""
+        if zoom is False:
+            return 1.0
+        if not isinstance(zoom, (bool, str)):
+            if not 0.0 < zoom <= 1.0:
+                raise ValueError(f"zoom is {zoom}; it must be above 0 and at most 1")
+            return float(zoom)
+        below = np.cumsum(self.weight) <= 0.995 * self.weight.sum()
+        last = min(int(below.sum()), len(self.probability) - 1)
+        reach = max(float(self.probability[last]), float(self.recalibrated[last]))
+        if zoom == "auto" and reach >= 0.25:
+            return 1.0
+        return min(1.0, max(1.1 * reach, 1e-6))
+
+    def _draw_histogram(self, ax: Any, top: float, color: str) -> None:
+        """Bars at the foot: the share of the forecasts in each of 40 bins."""
+        counts, edges = np.histogram(
+            self.probability, bins=40, range=(0.0, top), weights=self.weight
+        )
+        if counts.max() > 0.0:
+            heights = 0.12 * top * counts / counts.max()
+            ax.bar(
+                edges[:-1], heights, width=np.diff(edges), align="edge", color=color, alpha=0.25,
+                linewidth=0, zorder=0.5,
+            )
 
     @classmethod
     def from_estimator(
@@ -207,7 +257,7 @@ class ReliabilityDisplay:
         ax : matplotlib Axes, default=None
             Where; a new figure if None.
         **line_kw : dict
-            Passed to ``ax.plot`` of the curve.
+            Passed to :meth:`plot`: ``histogram``, ``zoom``, and the style of the curve.
 
         Returns
         -------
