@@ -3,11 +3,14 @@
     python bench/faults/kills.py --kills 1000 [--program target/release/properloss] [--seed 0]
 
 Each command is first run to its end, twice: its outputs must be the same bytes. Then it is run
-again and again over the outputs of the run before, and killed after a random part of its time
-(SIGKILL, in one case of four SIGTERM, and in one of eight its standard output is closed instead).
-After every kill each output must be absent, or the bytes it had before, or the bytes of the
-finished run. Temporary files may be left by SIGKILL only, are named `.NAME.PROCESS-NUMBER.tmp`, and
-the next finished run must have removed them.
+again and again, over nothing or over an older file, and killed after a random part of its time
+(SIGKILL, in a quarter of the tries SIGTERM, SIGINT or SIGHUP, and in an eighth its standard output
+is closed instead). After every try each output must be absent, or the bytes it had before, or
+the bytes of the finished run. Temporary files may be left by SIGKILL only, are named
+`.NAME.PROCESS-NUMBER.tmp`, and the next finished run must have removed them.
+
+Commands with a checkpoint go on from whatever the kills before left of it, and after three kills are
+run to their end: the outputs must be those of a run that nobody disturbed.
 """
 
 import argparse
@@ -23,22 +26,37 @@ import time
 from pathlib import Path
 
 TEMPORARY = re.compile(r"^\.(.+)\.\d+-\d+\.tmp$")
+METHODS = ["labels", "certified", "glmtron", "slisotron"]
 
 
 def commands():
     """Name, arguments, outputs."""
-    return [
-        ("fit", "fit train.csv -o model.json --loss-out loss.json --method bregmantron --max-iter 60".split(),
+    plain = [
+        ("fit", "fit train.csv -o model.json --loss-out loss.json --method bregmantron --max-iter 60",
          ["model.json", "loss.json"]),
-        ("certified", ("fit train.csv -o c.json --certified --max-iter 40 --certificate c.csv"
-                       " --certificate c.svg").split(), ["c.json", "c.csv", "c.svg"]),
-        ("predict", "predict ready.json train.csv -o predictions.csv --columns probability,score,class".split(),
+        ("default", "fit small.csv -o d.json --cv 3", ["d.json"]),
+        ("certified", "fit train.csv -o c.json --certified --max-iter 40 --certificate c.csv --certificate c.svg",
+         ["c.json", "c.csv", "c.svg"]),
+        ("predict", "predict ready.json train.csv -o predictions.csv --columns probability,score,class",
          ["predictions.csv"]),
-        ("evaluate", "evaluate ready.json train.csv --plot reliability.svg".split(), ["reliability.svg"]),
-        ("inspect", "inspect ready.json --plot link.svg".split(), ["link.svg"]),
-        ("transfer", "transfer ready.json train.csv -o t.json".split(), ["t.json"]),
-        ("synth", "synth single-index --rows 20000 --seed 3 -o s.csv".split(), ["s.csv"]),
+        ("calibrate", "calibrate scored.csv --score score --label y -o calibrated.csv --model calibrator.json",
+         ["calibrated.csv", "calibrator.json"]),
+        ("evaluate", "evaluate ready.json train.csv --plot reliability.svg", ["reliability.svg"]),
+        ("inspect", "inspect ready.json --plot link.svg", ["link.svg"]),
+        ("transfer", "transfer ready.json train.csv -o t.json", ["t.json"]),
+        ("report", "report ready.json small.csv -o page.html", ["page.html"]),
+        ("export", "export ready.json -o model.onnx", ["model.onnx"]),
+        ("synth", "synth single-index --rows 20000 --seed 3 -o s.csv", ["s.csv"]),
     ]
+    return [(name, line.split(), outputs, None) for name, line, outputs in plain]
+
+
+def checkpointed():
+    """The same, and the file of the state."""
+    for method in METHODS:
+        line = f"fit small.csv -o {method}.json --method {method} --max-iter 40 --tol 0"
+        line += f" --checkpoint {method}.state --checkpoint-every 0"
+        yield f"{method}*", line.split(), [f"{method}.json"], f"{method}.state"
 
 
 def run(program, arguments, folder):
@@ -57,65 +75,108 @@ def temporaries(folder):
     return [name for name in os.listdir(folder) if TEMPORARY.match(name)]
 
 
+def lay_out(program, folder):
+    """The files that the commands read."""
+    run(program, "synth single-index --rows 4000 --seed 1 -o train.csv".split(), folder)
+    run(program, "synth single-index --rows 300 --features 5 --seed 2 -o small.csv".split(), folder)
+    run(program, "fit train.csv -o ready.json --method logistic".split(), folder)
+    run(program, "predict ready.json train.csv -o scores.csv --columns score".split(), folder)
+    scores = (folder / "scores.csv").read_text().split()[1:]
+    rows = (folder / "train.csv").read_text().split()
+    place = rows[0].split(",").index("label")
+    labels = [row.split(",")[place] for row in rows[1:]]
+    (folder / "scored.csv").write_text("score,y\n" + "".join(f"{s},{y}\n" for s, y in zip(scores, labels)))
+
+
+class Campaign:
+    def __init__(self, program, folder, choose):
+        self.program, self.folder, self.choose = program, folder, choose
+        self.table, self.wrong = [], []
+
+    def kill(self, label, arguments, outputs, finished, seconds, old):
+        """One try; gives back whether the command had finished, and whether it left a temporary file."""
+        process = subprocess.Popen([self.program, "--quiet", *arguments], cwd=self.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(self.choose.random() * seconds)
+        how = self.choose.choice(["KILL"] * 10 + ["TERM", "TERM", "INT", "HUP"] + ["PIPE"] * 2)
+        if how == "PIPE":
+            process.stdout.close()
+        else:
+            process.send_signal(getattr(signal, f"SIG{how}"))
+        status = process.wait()
+        # Before it listens, a signal ends it as any program; afterwards it says which one it was.
+        number = 0 if how == "PIPE" else int(getattr(signal, f"SIG{how}"))
+        expected = {0, -number} | ({128 + number} if how not in ("PIPE", "KILL") else set())
+        if status not in expected:
+            self.wrong.append(f"{label}, {how}: status {status}")
+        for output, now in contents(self.folder, outputs).items():
+            if now not in (old, finished[output]):
+                self.wrong.append(f"{label}, {how}: {output} is neither the old file nor the new one")
+        # Of this process: what an earlier kill left goes with the next run that gets to write.
+        left = [name for name in temporaries(self.folder) if f".{process.pid}-" in name]
+        if left and how != "KILL":
+            self.wrong.append(f"{label}, {how}: left {left}")
+        return status == 0, bool(left)
+
+    def command(self, label, arguments, outputs, state, kills):
+        # With a state: that of a run which keeps none.
+        plain = arguments if state is None else arguments[: arguments.index("--checkpoint")]
+        run(self.program, plain, self.folder)
+        finished = contents(self.folder, outputs)
+        seconds = run(self.program, arguments, self.folder)
+        if contents(self.folder, outputs) != finished:
+            self.wrong.append(f"{label}: two runs differ")
+        count = {"tries": kills, "finished": 0, "left": 0, "resumed": 0}
+        for n in range(kills):
+            # In half of the tries there is nothing at the destination, in half an older file.
+            old = b"an older file\n" if n % 2 else None
+            for output in outputs:
+                (self.folder / output).unlink(missing_ok=True)
+                if old is not None:
+                    (self.folder / output).write_bytes(old)
+            if state is not None:
+                count["resumed"] += (self.folder / state).exists()
+            done, left = self.kill(label, arguments, outputs, finished, seconds, old)
+            count["finished"] += done
+            count["left"] += left
+            if state is not None and n % 3 == 2:
+                self.finish(label, arguments, outputs, finished)
+        self.finish(label, arguments, outputs, finished)
+        if temporaries(self.folder):
+            self.wrong.append(f"{label}: {temporaries(self.folder)} after a finished run")
+        self.table.append((label, count))
+
+    def finish(self, label, arguments, outputs, finished):
+        run(self.program, arguments, self.folder)
+        if contents(self.folder, outputs) != finished:
+            self.wrong.append(f"{label}: another answer after the kills")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--program", default="target/release/properloss")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=["checkpoints", "commands"], help="one of the two kinds")
     options = parser.parse_args()
+    chosen = [] if options.only == "checkpoints" else commands()
+    chosen += [] if options.only == "commands" else list(checkpointed())
     program = str(Path(options.program).resolve())
-    choose = random.Random(options.seed)
+    start = time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        run(program, "synth single-index --rows 4000 --seed 1 -o train.csv".split(), folder)
-        run(program, "fit train.csv -o ready.json --method logistic".split(), folder)
-        table, wrong = [], []
-        for k, (label, arguments, outputs) in enumerate(commands()):
-            run(program, arguments, folder)
-            finished = contents(folder, outputs)
-            seconds = run(program, arguments, folder)
-            if contents(folder, outputs) != finished:
-                wrong.append(f"{label}: two runs differ")
-            kills = options.kills // len(commands()) + (k < options.kills % len(commands()))
-            counts = {"killed": 0, "finished": 0, "left": 0}
-            for n in range(kills):
-                # In half of the tries there is nothing at the destination, in half an older file.
-                old = b"an older file\n" if n % 2 else None
-                for output in outputs:
-                    (folder / output).unlink(missing_ok=True)
-                    if old is not None:
-                        (folder / output).write_bytes(old)
-                process = subprocess.Popen([program, "--quiet", *arguments], cwd=folder,
-                                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                time.sleep(choose.random() * seconds)
-                how = choose.choice(["KILL"] * 5 + ["TERM"] * 2 + ["PIPE"])
-                if how == "PIPE":
-                    process.stdout.close()
-                else:
-                    process.send_signal(signal.SIGKILL if how == "KILL" else signal.SIGTERM)
-                status = process.wait()
-                counts["finished" if status == 0 else "killed"] += 1
-                for output, now in contents(folder, outputs).items():
-                    if now not in (old, finished[output]):
-                        wrong.append(f"{label}, {how}: {output} is half a file")
-                # Of this process: what an earlier kill left goes with the next run that gets to write.
-                left = [name for name in temporaries(folder) if f".{process.pid}-" in name]
-                if left and how != "KILL":
-                    wrong.append(f"{label}, {how}: left {left}")
-                counts["left"] += bool(left)
-            run(program, arguments, folder)
-            if contents(folder, outputs) != finished:
-                wrong.append(f"{label}: another answer after the kills")
-            if temporaries(folder):
-                wrong.append(f"{label}: {temporaries(folder)} after a finished run")
-            table.append((label, kills, counts))
-        print(f"{'command':<10} {'tries':>6} {'killed':>7} {'finished':>9} {'left a temporary':>17}")
-        for label, kills, counts in table:
-            print(f"{label:<10} {kills:>6} {counts['killed']:>7} {counts['finished']:>9} {counts['left']:>17}")
-        print(json.dumps({"kills": options.kills, "wrong": len(wrong)}))
-        for line in wrong[:20]:
-            print("wrong:", line)
-        return 1 if wrong else 0
+        campaign = Campaign(program, Path(name), random.Random(options.seed))
+        lay_out(program, campaign.folder)
+        for k, (label, arguments, outputs, state) in enumerate(chosen):
+            kills = options.kills // len(chosen) + (k < options.kills % len(chosen))
+            campaign.command(label, arguments, outputs, state, kills)
+    print(f"{'command':<12} {'tries':>6} {'finished':>9} {'left a temporary':>17} {'began from a state':>19}")
+    for label, count in campaign.table:
+        print(f"{label:<12} {count['tries']:>6} {count['finished']:>9} {count['left']:>17} {count['resumed']:>19}")
+    seconds = round(time.perf_counter() - start)
+    print(json.dumps({"kills": options.kills, "wrong": len(campaign.wrong), "seconds": seconds}))
+    for line in campaign.wrong[:20]:
+        print("wrong:", line)
+    return 1 if campaign.wrong else 0
 
 
 if __name__ == "__main__":

@@ -326,6 +326,48 @@ mod tests {
         assert_eq!(sites, BTreeSet::from(["flush", "open a device", "write"]));
     }
 
+    /// Whoever holds the list, as a signal does, sees exactly the temporary files that exist: none
+    /// is made, renamed or removed meanwhile.
+    #[test]
+    fn the_list_of_temporary_files_is_true_whenever_it_is_free() {
+        let folder = std::env::temp_dir().join(format!("properloss-list-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        let mut seen = 0;
+        std::thread::scope(|scope| {
+            for k in 0..3 {
+                let (path, ended) = (folder.join(format!("out-{k}")), &ended);
+                scope.spawn(move || {
+                    while !ended.load(Ordering::Relaxed) {
+                        let file = AtomicFile::create(&path).unwrap();
+                        if k == 0 {
+                            drop(file);
+                        } else {
+                            file.commit().unwrap();
+                        }
+                    }
+                });
+            }
+            for _ in 0..2000 {
+                let listed = temporaries();
+                let mut listed: Vec<_> =
+                    listed.iter().filter(|path| path.starts_with(&folder)).collect();
+                listed.sort();
+                let names = std::fs::read_dir(&folder).unwrap().flatten();
+                let mut there: Vec<_> = names.map(|entry| entry.path()).collect();
+                there.retain(|path| path.to_string_lossy().ends_with(".tmp"));
+                there.sort();
+                let same = listed.iter().copied().eq(&there);
+                ended.fetch_or(!same, Ordering::Relaxed);
+                assert!(same, "listed {listed:?}, there {there:?}");
+                seen += there.len();
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+        assert!(seen > 0, "no temporary file was ever seen");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn only_our_own_names_are_temporary() {
         let is = |candidate: &str| is_temporary_of(candidate.as_ref(), "m.json".as_ref());
