@@ -6,8 +6,10 @@
 //! ([`mutate`]). The stable toolchain suffices; an execution is named by its target and seed.
 #![forbid(unsafe_code)]
 
+pub mod checkpoint;
 pub mod make;
 pub mod mutate;
+pub mod rows;
 pub mod targets;
 
 use std::path::{Path, PathBuf};
@@ -25,22 +27,30 @@ pub struct Target {
     pub make: fn(&mut Random) -> Vec<u8>,
     /// Takes any bytes; `true` if it accepted them.
     pub run: fn(&[u8]) -> bool,
+    /// Executions before the next target has its turn: fewer where one takes long.
+    pub turn: u64,
 }
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
     use targets::*;
+    let target = |name, make, run| Target { name, make, run, turn: 500 };
     vec![
-        Target { name: "csv", make: make::csv, run: csv },
-        Target { name: "tsv", make: make::tsv, run: tsv },
-        Target { name: "parquet", make: make::parquet, run: parquet },
-        Target { name: "libsvm", make: make::libsvm, run: libsvm },
-        Target { name: "idx", make: make::idx, run: idx },
-        Target { name: "gzip", make: make::gzip, run: gzip },
-        Target { name: "model", make: make::model, run: model },
-        Target { name: "loss", make: make::loss, run: loss },
-        Target { name: "link", make: make::numbers, run: link },
-        Target { name: "chain", make: make::numbers, run: chain },
+        target("csv", make::csv, csv),
+        target("tsv", make::tsv, tsv),
+        target("parquet", make::parquet, parquet),
+        target("libsvm", make::libsvm, libsvm),
+        target("idx", make::idx, idx),
+        // Up to 50 MB of zeros a time.
+        Target { turn: 5, ..target("gzip", make::gzip, gzip) },
+        target("model", make::model, model),
+        target("classes", make::classes, classes),
+        target("loss", make::loss, loss),
+        target("export", make::model, export),
+        Target { turn: 50, ..target("checkpoint", checkpoint::make, checkpoint::run) },
+        target("rows", rows::make, rows::run),
+        target("link", make::numbers, link),
+        target("chain", make::numbers, chain),
     ]
 }
 

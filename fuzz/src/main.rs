@@ -1,8 +1,9 @@
-//! `fuzz-inputs [--minutes M] [--executions N] [--seed S] [--out DIR] [TARGET...]`
+//! `fuzz-inputs [--minutes M] [--executions N] [--seed S] [--out DIR] [--loud] [TARGET...]`
 //!
 //! Runs the targets one after the other, over and over, until the time or the executions are used
 //! up. A panic, or an execution of more than five seconds, is written to the folder of findings
-//! and ends the run with status 1. The peak of the resident memory is said at the end.
+//! and ends the run with status 1; `--loud` shows where it panicked. The peak of the resident memory
+//! is said at the end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -12,17 +13,19 @@ use std::time::{Duration, Instant};
 
 use fuzz_inputs::{Target, corpus, input, targets};
 
-/// Executions of a target before the next has its turn.
-const TURN: u64 = 500;
 /// More seconds of the processor than this are a hang. (A clock on the wall also counts what other
 /// programs take.)
 const HANG: f64 = 5.0;
+
+/// Where the last panic was.
+static PLACE: Mutex<String> = Mutex::new(String::new());
 
 struct Options {
     minutes: f64,
     executions: u64,
     seed: u64,
     out: PathBuf,
+    loud: bool,
     chosen: Vec<String>,
 }
 
@@ -34,7 +37,15 @@ fn main() -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    std::panic::set_hook(Box::new(|_| {}));
+    let usual = std::panic::take_hook();
+    let loud = options.loud;
+    std::panic::set_hook(Box::new(move |info| {
+        if loud {
+            usual(info);
+        }
+        let place = info.location().map(|place| format!("{}:{}", place.file(), place.line()));
+        *PLACE.lock().unwrap() = place.unwrap_or_default();
+    }));
     let chosen =
         |target: &Target| options.chosen.is_empty() || options.chosen.contains(&target.name.into());
     let mut runs: Vec<Run> = targets().into_iter().filter(chosen).map(Run::new).collect();
@@ -45,7 +56,7 @@ fn main() -> ExitCode {
     let mut total = 0;
     'turns: loop {
         for run in &mut runs {
-            for _ in 0..TURN {
+            for _ in 0..run.target.turn {
                 if total >= options.executions || start.elapsed() >= limit {
                     break 'turns;
                 }
@@ -58,13 +69,9 @@ fn main() -> ExitCode {
                         let text = panic.downcast_ref::<String>().cloned();
                         let text =
                             text.or_else(|| panic.downcast_ref::<&str>().map(|t| (*t).into()));
-                        report(
-                            &options.out,
-                            run.target.name,
-                            seed,
-                            &bytes,
-                            &text.unwrap_or_default(),
-                        );
+                        let text = text.unwrap_or_default();
+                        let what = format!("{text} ({})", PLACE.lock().unwrap());
+                        report(&options.out, run.target.name, seed, &bytes, &what);
                     }
                 }
                 run.executions += 1;
@@ -101,6 +108,7 @@ fn options() -> Result<Options, String> {
         executions: u64::MAX,
         seed: 0,
         out: "target/fuzz-findings".into(),
+        loud: false,
         chosen: Vec::new(),
     };
     let mut words = std::env::args().skip(1);
@@ -111,6 +119,7 @@ fn options() -> Result<Options, String> {
             "--minutes" => options.minutes = value()?.parse().map_err(|_| bad(()))?,
             "--executions" => options.executions = value()?.parse().map_err(|_| bad(()))?,
             "--seed" => options.seed = value()?.parse().map_err(|_| bad(()))?,
+            "--loud" => options.loud = true,
             "--out" => options.out = value()?.into(),
             name if targets().iter().any(|target| target.name == name) => {
                 options.chosen.push(name.into());

@@ -208,6 +208,41 @@ pub fn model(random: &mut Random) -> Vec<u8> {
     .into_bytes()
 }
 
+/// A model file of several classes.
+pub fn classes(random: &mut Random) -> Vec<u8> {
+    let (classes, features) = (3 + random.below(3), 1 + random.below(3));
+    let quoted = |letter: char, count: usize| -> String {
+        (0..count).map(|k| format!("\"{letter}{k}\"")).collect::<Vec<_>>().join(", ")
+    };
+    let columns: Vec<String> =
+        (0..features).map(|j| format!(r#"{{"name": "f{j}", "kind": "numeric"}}"#)).collect();
+    let weights: Vec<String> = (0..classes).map(|_| list(random, features, false)).collect();
+    let (share, length) = (random.below(5), 2 + random.below(4));
+    let ramp = format!(
+        r#"{{"mass": {}, "class": {}, "p": {}, "r": {}}}"#,
+        share as f64 / 8.0,
+        random.below(classes),
+        rising(random, length),
+        rising(random, length)
+    );
+    format!(
+        r#"{{"format": "properloss-model", "version": 2, "weights": [{}], "intercepts": {},
+"link": {{"softmax": [{{"mass": {}, "t": {}}}], "floor": [{}], "ramps": [{}]}},
+"preprocessing": {{"encoder": {{"columns": [{}]}}, "scaling": {{"kind": "none"}}}},
+"feature_names": [{}], "classes": [{}], "fitted": {{"method": "m", "options": {{}}}}}}"#,
+        weights.join(", "),
+        list(random, classes, false),
+        1.0 - share as f64 / 8.0,
+        number(random),
+        vec!["0.0"; classes].join(", "),
+        if share > 0 { ramp } else { String::new() },
+        columns.join(", "),
+        quoted('f', features),
+        quoted('c', classes),
+    )
+    .into_bytes()
+}
+
 /// A loss file.
 pub fn loss(random: &mut Random) -> Vec<u8> {
     format!(r#"{{"format": "properloss-loss", "version": 1, "link": {}}}"#, link_json(random, 0))

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use properloss::chain::{ChainProblem, Objective, solve};
+use properloss::link::vector::VectorLink;
 use properloss::link::{InverseLink, LinkSpec, registry};
 use properloss::loss::CanonicalLoss;
+use properloss_data::export::{Exportable, OnnxOptions};
+use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::{for_each_row, read_encoded};
 use properloss_data::{
     Dataset, Error, Format, LossFile, Missing, ModelFile, ReadOptions, Source, Storage,
@@ -141,6 +144,45 @@ pub fn model(bytes: &[u8]) -> bool {
     true
 }
 
+/// A model file of several classes: written again it is the same, and its probabilities sum to 1.
+pub fn classes(bytes: &[u8]) -> bool {
+    let name = Path::new("in.json");
+    let Ok(file) = ClassModelFile::from_json(bytes, name) else { return false };
+    let text = file.to_json().expect("an accepted model can be written");
+    assert_eq!(file, ClassModelFile::from_json(text.as_bytes(), name).expect("and read again"));
+    let link = file.link.build().expect("an accepted link can be built");
+    let mut p = vec![0.0; file.classes.len()];
+    for scale in [0.0, 1.0, 1e3, 1e300] {
+        let scores: Vec<f64> = (0..p.len()).map(|k| scale * (k as f64 - 1.0)).collect();
+        link.probabilities(&scores, &mut p);
+        assert!(p.iter().all(|p| (-1e-12..=1.0 + 1e-12).contains(p)), "{p:?} at {scale}");
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{p:?} at {scale}");
+    }
+    true
+}
+
+/// A model in every form of `export`: written, or refused with a sentence.
+pub fn export(bytes: &[u8]) -> bool {
+    let Ok(file) = ModelFile::from_json(bytes, Path::new("in.json")) else { return false };
+    let bit = |k: u32| hash(bytes) >> k & 1 == 1;
+    let unknown = if bit(0) { UnknownCategory::Zeros } else { UnknownCategory::Error };
+    let Ok(model) = Exportable::from_model(&file, unknown) else { return false };
+    let options = OnnxOptions { portable: bit(1), float_input: bit(2) };
+    let forms = [
+        model.onnx(options).map(|bytes| bytes.len()),
+        model.c().map(|text| text.len()),
+        model.sql("rows").map(|text| text.len()),
+        model.python().map(|text| text.len()),
+    ];
+    for form in &forms {
+        match form {
+            Ok(length) => assert!(*length > 0),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    forms.iter().all(Result::is_ok)
+}
+
 /// A loss file, likewise.
 pub fn loss(bytes: &[u8]) -> bool {
     let Ok(file) = LossFile::from_json(bytes, Path::new("in.json")) else { return false };
@@ -230,7 +272,13 @@ pub fn chain(bytes: &[u8]) -> bool {
     }
     let targets = &numbers[m..2 * m];
     let weights: Vec<f64> = numbers[2 * m..3 * m].iter().map(|w| w.abs()).collect();
-    let mut problem = ChainProblem::new(&scores, Objective::Quadratic { targets });
+    let link = registry()[(h >> 8) as usize % registry().len()].name;
+    let link = LinkSpec::Builtin { name: link.into(), params: Vec::new() }.build();
+    let objective = match &link {
+        Ok(link) if h & 192 == 0 => Objective::Bregman { target_scores: targets, link: &**link },
+        _ => Objective::Quadratic { targets },
+    };
+    let mut problem = ChainProblem::new(&scores, objective);
     if h & 8 != 0 {
         problem = problem.with_weights(&weights);
     }

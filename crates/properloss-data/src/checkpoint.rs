@@ -39,14 +39,14 @@ impl Run {
 
 /// Writes a state, whole or not at all.
 pub fn write(path: &Path, run: &Run, state: &[u8]) -> Result<()> {
+    let bytes = to_bytes(path, run, state)?;
+    write_atomically(path, |out| out.write_all(&bytes))
+}
+
+/// The bytes of a file.
+pub fn to_bytes(path: &Path, run: &Run, state: &[u8]) -> Result<Vec<u8>> {
     let header = serde_json::to_vec(run).map_err(|error| damaged(path, &error.to_string()))?;
-    write_atomically(path, |out| {
-        out.write_all(FIRST_LINE)?;
-        out.write_all(&header)?;
-        out.write_all(b"\n")?;
-        out.write_all(&checksum(state).to_le_bytes())?;
-        out.write_all(state)
-    })
+    Ok([FIRST_LINE, &header, b"\n", &checksum(state).to_le_bytes(), state].concat())
 }
 
 /// The state of this run; `None` if there is no file. A file of another run is refused.
@@ -56,6 +56,11 @@ pub fn read(path: &Path, run: &Run) -> Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::read(path, error)),
     };
+    parse(&bytes, path, run).map(|state| Some(state.to_vec()))
+}
+
+/// The state in the bytes of a file.
+pub fn parse<'b>(bytes: &'b [u8], path: &Path, run: &Run) -> Result<&'b [u8]> {
     let Some(rest) = bytes.strip_prefix(FIRST_LINE) else {
         return Err(damaged(path, "it is not a checkpoint of this program"));
     };
@@ -73,7 +78,7 @@ pub fn read(path: &Path, run: &Run) -> Result<Option<Vec<u8>>> {
     if let Some(difference) = difference(run, &found) {
         return Err(damaged(path, &difference));
     }
-    Ok(Some(state.to_vec()))
+    Ok(state)
 }
 
 /// What is not the same in two runs.

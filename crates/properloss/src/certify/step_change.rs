@@ -30,6 +30,11 @@ impl Pieces {
         self.0.is_empty()
     }
 
+    /// Pieces that can be named: the last entry closes the one before it.
+    pub fn count(&self) -> usize {
+        self.0.len().saturating_sub(1)
+    }
+
     pub fn fill(&mut self, u: &PiecewiseLink) {
         let (knots, last) = (u.knots(), u.knots().knot_count() - 1);
         self.0.clear();

@@ -192,6 +192,8 @@ fn best_shift(
         let next = match step % 6 {
             2 => 0.5 * (low + high),
             5 => bit_middle(low, high),
+            // Residual and slope have both overflowed.
+            _ if newton.is_nan() => 0.5 * (low + high),
             _ => newton.clamp(low, high),
         };
         if next == theta && (next == low || next == high) && step % 6 == 5 {

@@ -234,6 +234,10 @@ impl<C: Curve> Pass<'_, '_, C> {
         for _ in 0..12 {
             let alpha = (low - f_low * (high - low) / (f_high - f_low))
                 .clamp(low + 0.02 * (high - low), high - 0.02 * (high - low));
+            if alpha.is_nan() {
+                // Both slopes have overflowed: the last point at which it fell.
+                break;
+            }
             let (value, _) = self.slope(window, alpha);
             if value <= 0.0 {
                 (low, f_low) = (alpha, value);

@@ -67,6 +67,11 @@ impl Newton {
         &self.w
     }
 
+    /// Weights, gradient and `E[x̃²]`.
+    pub(crate) fn vectors(&self) -> [&[f64]; 3] {
+        [&self.w, &self.gradient, self.stepper.second_moments()]
+    }
+
     /// Where it stands.
     pub fn at(&self) -> &Iteration {
         &self.at

@@ -47,6 +47,10 @@ impl Stepper {
         Ok(Self { dense, dense_cost, second_moments, passes: 1 })
     }
 
+    pub(super) fn second_moments(&self) -> &[f64] {
+        &self.second_moments
+    }
+
     /// `p` with `(H + damping · diag(E[x̃²])) p = -g` to a residual of `tolerance · |g|`; the rows take
     /// `q = X̃ p`.
     pub(super) fn step(

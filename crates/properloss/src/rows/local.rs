@@ -251,6 +251,11 @@ impl Rows for Local<'_> {
                 self.carried.clone_from(&self.numbers);
                 Answer::Done
             }
+            Question::Gap { predictions: Predictions::Kept }
+                if !self.predicted && self.placed.row_value.len() != rows =>
+            {
+                return Err(Error::WrongAnswer { expected: "predictions of the rows" });
+            }
             Question::Gap { predictions } => Answer::Sum(self.gap(predictions)),
             Question::Loss { link, eta } => {
                 Answer::Sum(vec![mean_loss(&**link, &self.sample, |i| self.moved(i, *eta))])
@@ -300,6 +305,11 @@ impl Rows for Local<'_> {
                 };
                 if self.placed.pieces.is_empty() {
                     self.placed.pieces.fill(link);
+                    let count = self.placed.pieces.count();
+                    if self.placed.row_piece.iter().any(|&piece| piece as usize >= count) {
+                        let reason = "its rows lie outside of its link".to_owned();
+                        return Err(Error::Checkpoint { reason });
+                    }
                 }
                 match etas[..] {
                     [eta] => self.divergences(link, [eta]),
@@ -365,15 +375,29 @@ impl Rows for Local<'_> {
 
     fn restore(&mut self, state: RowState) -> Result<()> {
         let rows = self.sample.rows();
-        for numbers in [&state.numbers, &state.direction, &state.predictions, &state.carried] {
-            if !(numbers.is_empty() || numbers.len() == rows) {
-                let (what, length) = ("a column of the checkpoint", numbers.len());
+        // What the start of the run has filled, its checkpoint has too.
+        let lengths = [
+            (state.numbers.len(), self.numbers.len()),
+            (state.direction.len(), self.direction.len()),
+            (state.predictions.len(), self.placed.row_value.len()),
+            (state.carried.len(), self.carried.len()),
+            (state.pieces.len(), self.placed.row_piece.len()),
+        ];
+        for (length, here) in lengths {
+            if length != rows && (length, here) != (0, 0) {
+                let what = "a column of the checkpoint";
                 return Err(Error::LengthMismatch {
                     what,
                     length,
                     other: "rows",
                     other_length: rows,
                 });
+            }
+        }
+        for numbers in [&state.numbers, &state.direction, &state.predictions, &state.carried] {
+            if numbers.iter().any(|number| !number.is_finite()) {
+                let reason = "not all of its numbers are finite".to_owned();
+                return Err(Error::Checkpoint { reason });
             }
         }
         self.numbers = state.numbers;

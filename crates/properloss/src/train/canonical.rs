@@ -134,6 +134,10 @@ impl Trainer for CanonicalLossTrainer {
     fn reached<'s>(&'s self, state: &'s Newton) -> (&'s [f64], Arc<dyn InverseLink>) {
         (state.w(), self.link.clone())
     }
+
+    fn vectors<'s>(&'s self, state: &'s Newton) -> Vec<&'s [f64]> {
+        state.vectors().to_vec()
+    }
 }
 
 /// `|w - v| / |w|`.

@@ -47,6 +47,11 @@ pub trait Trainer: Sync {
     /// The weights reached, in the coordinates of the scaled rows, and the link.
     fn reached<'s>(&'s self, state: &'s Self::State) -> (&'s [f64], Arc<dyn InverseLink>);
 
+    /// What the state has a number of for every coefficient; a checkpoint must agree.
+    fn vectors<'s>(&'s self, state: &'s Self::State) -> Vec<&'s [f64]> {
+        vec![self.reached(state).0]
+    }
+
     /// One certificate an iteration, from a trainer that gives any.
     fn certificates(&self, _state: &Self::State) -> Vec<Certificate> {
         Vec::new()
@@ -81,6 +86,12 @@ pub fn run<T: Trainer>(
         if snapshot.fingerprint != rows.fingerprint() {
             let reason = "it was made on other data".to_owned();
             return Err(crate::Error::Checkpoint { reason });
+        }
+        for vector in trainer.vectors(&snapshot.state) {
+            if vector.len() != rows.dimension() || vector.iter().any(|value| !value.is_finite()) {
+                let reason = "its vectors do not belong to these columns".to_owned();
+                return Err(crate::Error::Checkpoint { reason });
+            }
         }
         rows.restore(snapshot.rows)?;
         (state, history) = (snapshot.state, snapshot.history);

@@ -246,6 +246,10 @@ impl Trainer for Certified {
         (state.w(), Arc::new(state.link().clone()))
     }
 
+    fn vectors<'s>(&'s self, state: &'s State) -> Vec<&'s [f64]> {
+        vec![state.w(), state.gradient()]
+    }
+
     fn certificates(&self, state: &State) -> Vec<Certificate> {
         state.certificates.clone()
     }

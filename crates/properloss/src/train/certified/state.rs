@@ -92,6 +92,11 @@ impl State {
         &self.w
     }
 
+    /// The gradient of the loss there.
+    pub fn gradient(&self) -> &[f64] {
+        &self.gradient
+    }
+
     pub fn link(&self) -> &PiecewiseLink {
         &self.link
     }
