@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: dist reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,15 @@ certificate-coverage: ## does the calibration certificate hold, and how tight is
 
 bench-certified: ## a certified iteration against a plain one, in one run
 	cargo run --release --quiet -p properloss-data --example certified_cost
+
+TOOLS := target/release-tools
+$(TOOLS)/.installed: release/requirements.txt
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip --disable-pip-version-check --quiet install -r release/requirements.txt
+	touch $@
+
+dist: $(TOOLS)/.installed ## wheels, source distribution, crates, command archives, bill of materials: below target/dist/
+	$(TOOLS)/bin/python release/dist.py $(if $(TARGETS),--targets $(TARGETS))
 
 doc: ## the Rust documentation, below target/doc/
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
