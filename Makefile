@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: dist reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: dist test-dist version public-api test-api test-msrv semver reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,28 @@ $(TOOLS)/.installed: release/requirements.txt
 
 dist: $(TOOLS)/.installed ## wheels, source distribution, crates, command archives, bill of materials: below target/dist/
 	$(TOOLS)/bin/python release/dist.py $(if $(TARGETS),--targets $(TARGETS))
+
+test-dist: $(TOOLS)/.installed ## what `make dist` made, installed and used where nothing else is (CHECKS=... some of it)
+	$(TOOLS)/bin/python release/test_dist.py $(CHECKS)
+
+version: ## the one version number; V=0.2.0 sets it
+	$(PYTHON) release/version.py $(V)
+
+public-api: doc ## the listing of the core's public interface, written anew
+	$(PYTHON) release/public_api.py --write
+
+test-api: doc ## the core's public interface is the listed one; the version number is one
+	$(PYTHON) release/public_api.py
+	$(PYTHON) release/version.py
+
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+test-msrv: ## compiles on the oldest supported compiler, which it installs with rustup
+	rustup toolchain install $(MSRV) --profile minimal --no-self-update
+	CARGO_TARGET_DIR=target/msrv cargo +$(MSRV) check --locked --workspace --all-features
+	rm -rf target/msrv
+
+semver: ## breaking changes of the public crates since the last tag (installs cargo-semver-checks: minutes)
+	release/semver.sh
 
 doc: ## the Rust documentation, below target/doc/
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

@@ -32,7 +32,6 @@ TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"]
 CRATES = ["properloss", "properloss-data", "properloss-report", "properloss-cli"]
 #: The oldest glibc of the manylinux2014 platform.
 GLIBC = "2.17"
-#: Of the files in archives, so that equal content gives equal bytes.
 ENVIRONMENT = {"PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -77,7 +76,7 @@ def python_packages(targets: list[str], epoch: str) -> None:
     run("maturin", "sdist", "--out", out, SOURCE_DATE_EPOCH=epoch)
     for target in targets:
         run(
-            *("maturin", "build", "--profile", "dist", "--zig", "--compatibility", "manylinux2014"),
+            *("maturin", "build", "--profile", "published", "--zig", "--compatibility", "manylinux2014"),
             *("--target", target, "--out", out),
             SOURCE_DATE_EPOCH=epoch,
         )
@@ -95,14 +94,14 @@ def crates(number: str) -> None:
 def command(target: str, number: str, built_from: str, epoch: int) -> None:
     """The program as an archive, and its debug information as another."""
     run(
-        *("cargo-zigbuild", "build", "--locked", "--profile", "dist", "-p", "properloss-cli"),
+        *("cargo-zigbuild", "build", "--locked", "--profile", "published", "-p", "properloss-cli"),
         *("--target", f"{target}.{GLIBC}"),
         PROPERLOSS_COMMIT=built_from,
     )
     name = f"properloss-{number}-{target}"
     folder = DIST / "command" / name
     folder.mkdir(parents=True)
-    built = ROOT / "target" / target / "dist" / "properloss"
+    built = ROOT / "target" / target / "published" / "properloss"
     program, debug = folder / "properloss", folder.parent / "properloss.debug"
     objcopy("--only-keep-debug", built, debug)
     objcopy("--strip-all", f"--add-gnu-debuglink={debug}", built, program)

@@ -81,11 +81,13 @@ pub(crate) fn run<K: Kernel>(arch: Arch, kernel: K) -> K::Output {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 struct Bound<K, L> {
     kernel: K,
     lanes: L,
 }
 
+#[cfg(target_arch = "x86_64")]
 impl<K: Kernel, L: Lanes> NullaryFnOnce for Bound<K, L> {
     type Output = K::Output;
 
