@@ -4,7 +4,9 @@
 //! one at run time. Every set does the same roundings in the same order (multiply, round, add,
 //! round), so the results agree in every bit; [`Lanes::fused`] alone is an exception.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::Arch;
+#[cfg(target_arch = "x86_64")]
+use pulp::NullaryFnOnce;
 
 use crate::sample::Storage;
 
