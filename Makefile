@@ -17,7 +17,7 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
-	cargo run --release --quiet -p properloss-cli --bin properloss -- demo --out target/demo
+	cargo run --profile quick --no-default-features --quiet -p properloss-cli --bin properloss -- demo --out target/demo
 
 test: lint test-rust doc test-python test-browser ## everything CI runs
 
@@ -106,7 +106,7 @@ $(TOOLS)/.installed: release/requirements.txt
 	touch $@
 
 dist: $(TOOLS)/.installed ## wheels, source distribution, crates, command archives, bill of materials: below target/dist/
-	$(TOOLS)/bin/python release/dist.py $(if $(TARGETS),--targets $(TARGETS))
+	$(TOOLS)/bin/python release/dist.py $(if $(MACHINES),--targets $(MACHINES))
 
 test-dist: $(TOOLS)/.installed ## what `make dist` made, installed and used where nothing else is (CHECKS=... some of it)
 	$(TOOLS)/bin/python release/test_dist.py $(CHECKS)

@@ -134,6 +134,7 @@ def main() -> None:
         print(row)
     rest = {crate: bytes for crate, bytes in size.items() if crate in ("core", "std", "alloc", "other")}
     print("\nRust's library and the rest:", json.dumps(rest))
+    shutil.copy(LOG, ROOT / "target" / "costs.log")
     shutil.rmtree(TARGET)
 
 

@@ -17,7 +17,7 @@ PLACES = [
     ("Cargo.toml", r'^version = "(.+?)"'),
     ("Cargo.toml", r'^properloss[a-z-]* = \{.*version = "(.+?)"'),
     ("CITATION.cff", r"^version: (.+)$"),
-    ("Cargo.lock", r'^name = "(?:properloss[a-z-]*|bench-train)"\nversion = "(.+?)"'),
+    ("Cargo.lock", r'^name = ".+"\nversion = "(.+?)"\n(?!source)'),
 ]
 
 
