@@ -34,7 +34,7 @@ $(VENV)/.installed: python/requirements-dev.txt
 	touch $@
 
 build-python: $(VENV)/.installed ## the Python module, into .venv
-	VIRTUAL_ENV=$(abspath $(VENV)) $(PY) -m maturin develop --release --quiet
+	VIRTUAL_ENV=$(abspath $(VENV)) $(PY) -m maturin develop --release --locked --quiet
 
 test-python: build-python ## types, documentation and scikit-learn's checks of the Python package
 	$(PY) -m mypy

@@ -76,7 +76,7 @@ def python_packages(targets: list[str], epoch: str) -> None:
     run("maturin", "sdist", "--out", out, SOURCE_DATE_EPOCH=epoch)
     for target in targets:
         run(
-            *("maturin", "build", "--profile", "published", "--zig", "--compatibility", "manylinux2014"),
+            *("maturin", "build", "--locked", "--profile", "published", "--zig", "--compatibility", "manylinux2014"),
             *("--target", target, "--out", out),
             SOURCE_DATE_EPOCH=epoch,
         )
