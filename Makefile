@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: dist test-dist version public-api test-api test-msrv semver reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,9 @@ test-msrv: ## compiles on the oldest supported compiler, which it installs with 
 	rustup toolchain install $(MSRV) --profile minimal --no-self-update
 	CARGO_TARGET_DIR=target/msrv cargo +$(MSRV) check --locked --workspace --all-features
 	rm -rf target/msrv
+
+dependency-costs: ## processor seconds and bytes of every dependency, for docs/dependencies.md (minutes)
+	$(PYTHON) release/costs.py
 
 semver: ## breaking changes of the public crates since the last tag (installs cargo-semver-checks: minutes)
 	release/semver.sh
