@@ -19,7 +19,7 @@ help: ## list the targets
 demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
 	cargo run --profile quick --no-default-features --quiet -p properloss-cli --bin properloss -- demo --out target/demo
 
-test: lint test-rust doc test-python test-browser ## everything CI runs
+test: lint test-rust test-api test-python test-browser ## everything CI runs
 
 lint: ## rustfmt and clippy, warnings are errors
 	cargo fmt --all --check
