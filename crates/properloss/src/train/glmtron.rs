@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::gradient_step::{Automatic, GradientStep, StepOptions};
 use super::{
-    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer, registry, run,
-    stopping,
+    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer,
+    registry, run, stopping,
 };
 use crate::design::Scaling;
 use crate::error::Result;
@@ -123,20 +123,21 @@ pub(super) fn method() -> Method {
         class: ("GlmtronClassifier", &[]),
         summary: "Weights under a fixed link, by gradient steps",
         options,
-        build: |s, _, _| {
-            let link = s
-                .link("link")
-                .map_or_else(|| LinkSpec::builtin("sigmoid").build(), LinkSpec::build)?;
-            Ok(Box::new(Glmtron {
-                max_iter: s.count("max_iter").unwrap_or(1000),
-                tol: s.required("tol")?,
-                step: registry::step_of(s),
-                l2: s.required("l2")?,
-                max_norm: s.number("max_norm"),
-                scaling: registry::scaling_of(s),
-                fit_intercept: s.flag("fit_intercept"),
-                ..Glmtron::new(link)
-            }))
-        },
+        build: |s, _, _| Ok(Box::new(build(s)?)),
     }
+}
+
+pub(super) fn build(s: Checked<'_>) -> Result<Glmtron> {
+    let link =
+        s.link("link").map_or_else(|| LinkSpec::builtin("sigmoid").build(), LinkSpec::build)?;
+    Ok(Glmtron {
+        max_iter: s.count("max_iter").unwrap_or(1000),
+        tol: s.required("tol")?,
+        step: registry::step_of(s),
+        l2: s.required("l2")?,
+        max_norm: s.number("max_norm"),
+        scaling: registry::scaling_of(s),
+        fit_intercept: s.flag("fit_intercept"),
+        ..Glmtron::new(link)
+    })
 }
