@@ -12,6 +12,7 @@
 //! [`Observer`], which may stop the run, and hand back a [`Fit`]. None of them draws random
 //! numbers: the same input gives the same bits, for any number of threads.
 
+mod averaged;
 mod bregmantron;
 mod canonical;
 mod certified;

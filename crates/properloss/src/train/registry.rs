@@ -5,8 +5,8 @@
 
 use super::settings::{Checked, NOT_NEGATIVE, POSITIVE};
 use super::{
-    Fit, Kind, Observer, OptionSpec, Settings, Step, Trainer, Value, bregmantron, canonical,
-    certified, glmtron, run, slisotron,
+    Fit, Kind, Observer, OptionSpec, Settings, Step, Trainer, Value, averaged, bregmantron,
+    canonical, certified, glmtron, run, slisotron,
 };
 use crate::design::Scaling;
 use crate::error::{Error, Result};
@@ -23,6 +23,7 @@ pub fn methods() -> Vec<Method> {
         certified::method(),
         slisotron::method(),
         glmtron::method(),
+        averaged::method(),
         canonical::method("canonical"),
         canonical::method("logistic"),
     ]
