@@ -43,6 +43,21 @@ fn what_is_written_is_read() {
 }
 
 #[test]
+fn golden_model_of_version_2() {
+    let text = include_bytes!("fixtures/model-v2.json");
+    let golden = ClassModelFile::from_json(text, Path::new("model-v2.json")).unwrap();
+    assert_eq!(golden.weights, model().weights);
+    assert_eq!(golden.intercepts, model().intercepts);
+    assert_eq!(golden.classes, model().classes);
+    let (mut p, mut q) = ([0.0; 3], [0.0; 3]);
+    for z in [[0.0; 3], [1.0, -2.0, 0.5], [0.0, 3.0, -40.0]] {
+        golden.link.build().unwrap().probabilities(&z, &mut p);
+        model().link.build().unwrap().probabilities(&z, &mut q);
+        assert_eq!(p, q, "at {z:?}");
+    }
+}
+
+#[test]
 fn a_wrong_field_is_named() {
     let wrong = |change: fn(&mut Value)| {
         let mut fields: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();

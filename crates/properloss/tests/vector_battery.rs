@@ -340,6 +340,11 @@ fn bad_links_are_refused() {
         Ramp::new(vec![0.0, 0.5, 0.7, 1.0], vec![0.0, 0.6, 0.5, 1.0]),
         Err(Error::NotSorted { index: 2, .. })
     ));
+    // A step so narrow that its slope is infinite.
+    assert!(matches!(
+        Ramp::new(vec![0.0, 1e-320, 1.0], vec![0.0, 0.5, 1.0]),
+        Err(Error::ElementOutOfDomain { index: 1, .. })
+    ));
     assert!(matches!(
         Mixture::new(2, &[(0.5, 1.0), (0.6, -1.0)], vec![0.0; 2], Vec::new()),
         Err(Error::OutOfDomain { .. })

@@ -72,6 +72,10 @@ impl Pieces {
         let (mut rise, mut area, mut from, mut j) = (0.0, 0.0, b, piece);
         let (mut found, mut wanted) = ([0.0; T], T);
         let up = a[0] >= b;
+        if a.iter().any(|a| a.is_nan()) {
+            // An overflow on the way: there is no piece to walk to.
+            return [f64::NAN; T];
+        }
         for _ in 0..MAX_WALK {
             let (left, slope) = self.0[j];
             let end = if up { self.0[j + 1].0 } else { left };

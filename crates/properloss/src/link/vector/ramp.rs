@@ -50,6 +50,15 @@ impl Ramp {
                 let (previous, value) = (r[i - 1], r[i]);
                 return Err(Error::NotSorted { what: "r", index: i, previous, value });
             }
+            if !((r[i] - r[i - 1]) / (p[i] - p[i - 1])).is_finite() {
+                let expected = "far enough from the one before it for a finite slope";
+                return Err(Error::ElementOutOfDomain {
+                    what: "p",
+                    index: i,
+                    value: p[i],
+                    expected,
+                });
+            }
         }
         let u = p.iter().map(|&p| Sigmoid.u_inverse(p)).collect();
         let (potential, above) = (vec![0.0; last + 1], vec![0.0; last + 1]);
