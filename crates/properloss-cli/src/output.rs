@@ -48,15 +48,17 @@ pub fn stdout_failure(error: io::Error) -> Failure {
 
 /// A file to be written at the end of a command. It is opened at the start, so that an output that
 /// cannot be written is found before the work and not after it.
+/// `-` is standard output.
 pub struct OutputFile {
     path: PathBuf,
-    file: AtomicFile,
+    file: Option<AtomicFile>,
 }
 
 impl OutputFile {
     /// Opens a temporary file beside the destination.
     pub fn create(path: &Path) -> Result<Self> {
-        Ok(Self { path: path.to_path_buf(), file: AtomicFile::create(path)? })
+        let file = if is_stdout(path) { None } else { Some(AtomicFile::create(path)?) };
+        Ok(Self { path: path.to_path_buf(), file })
     }
 
     /// The destination.
@@ -66,13 +68,30 @@ impl OutputFile {
 
     /// Writes everything and puts the file in its place.
     pub fn finish(mut self, content: &str) -> Result<()> {
-        self.file.write_all(content.as_bytes()).map_err(|error| self.failure(error))?;
-        Ok(self.file.commit()?)
+        let Some(mut file) = self.file.take() else { return print(content) };
+        file.write_all(content.as_bytes()).map_err(|error| self.failure(error))?;
+        Ok(file.commit()?)
+    }
+
+    /// Writes a piece of a file.
+    fn write(&mut self, text: &str) -> Result<()> {
+        match &mut self.file {
+            None => print(text),
+            Some(file) => {
+                let written = file.write_all(text.as_bytes());
+                written.map_err(|error| self.failure(error))
+            }
+        }
     }
 
     fn failure(&self, source: io::Error) -> Failure {
         properloss_data::Error::Write { file: self.path.clone(), source }.into()
     }
+}
+
+/// Whether a name stands for standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 /// Refuses two outputs of the same name.
@@ -101,7 +120,7 @@ impl Stream {
     pub fn open(path: Option<&Path>) -> Result<Self> {
         Ok(match path {
             None => Self::Stdout(BufWriter::new(io::stdout())),
-            Some(path) if path == Path::new("-") => Self::open(None)?,
+            Some(path) if is_stdout(path) => Self::open(None)?,
             Some(path) => Self::File(OutputFile::create(path)?),
         })
     }
@@ -110,9 +129,7 @@ impl Stream {
     pub fn write(&mut self, text: &str) -> Result<()> {
         match self {
             Self::Stdout(out) => out.write_all(text.as_bytes()).map_err(stdout_failure),
-            Self::File(out) => {
-                out.file.write_all(text.as_bytes()).map_err(|error| out.failure(error))
-            }
+            Self::File(out) => out.write(text),
         }
     }
 
@@ -120,7 +137,7 @@ impl Stream {
     pub fn finish(self) -> Result<()> {
         match self {
             Self::Stdout(mut out) => out.flush().map_err(stdout_failure),
-            Self::File(out) => Ok(out.file.commit()?),
+            Self::File(out) => out.finish(""),
         }
     }
 }

@@ -186,3 +186,18 @@ fn a_progress_bar_is_for_terminals_only() {
     let outcome = sandbox.succeed("fit train.csv -o m.json --method labels --max-iter 50 --tol 0");
     assert!(!outcome.stderr.contains('\r') && !outcome.stderr.contains('\x1b'));
 }
+
+#[test]
+fn an_output_named_dash_is_standard_output() {
+    let sandbox = Sandbox::new("dash");
+    sandbox.succeed("synth single-index --rows 200 --features 3 -o train.csv");
+    let quiet = "fit train.csv --method logistic";
+    sandbox.succeed(&format!("{quiet} -o model.json"));
+    let outcome = sandbox.succeed(&format!("{quiet} -o -"));
+    assert_eq!(outcome.stdout, sandbox.read("model.json"));
+    assert!(outcome.stderr.contains("log-loss"), "{}", outcome.stderr);
+    assert!(!sandbox.path("-").exists());
+    let both = sandbox.run(&format!("{quiet} -o - --json"));
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    assert!(both.stderr.contains("both want standard output"), "{}", both.stderr);
+}

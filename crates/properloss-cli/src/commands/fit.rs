@@ -15,7 +15,7 @@ use super::{Parts, described, load};
 use crate::args::FitArgs;
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
-use crate::output::{OutputFile, Talk, check_distinct, print};
+use crate::output::{OutputFile, Talk, check_distinct, is_stdout, print};
 use crate::progress::{Progress, Watch};
 use crate::report::{measure, metrics_json, metrics_table};
 use crate::table::{Table, short};
@@ -54,7 +54,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
         certificates: &args.certificate,
     };
     let options = args.data_args.options()?;
-    let files = outputs.open()?;
+    let files = outputs.open(talk)?;
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
     let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
@@ -76,7 +76,7 @@ pub(super) struct OpenOutputs {
 }
 
 impl Outputs<'_> {
-    pub(super) fn open(&self) -> Result<OpenOutputs> {
+    pub(super) fn open(&self, talk: Talk) -> Result<OpenOutputs> {
         let names: Vec<PathBuf> = [self.model]
             .into_iter()
             .chain(self.loss)
@@ -84,6 +84,12 @@ impl Outputs<'_> {
             .map(Path::to_path_buf)
             .collect();
         check_distinct(&names)?;
+        if talk.json && names.iter().any(|name| is_stdout(name)) {
+            return Err(Failure::usage(
+                "--json and an output named - both want standard output".to_owned(),
+                "leave out --json, or give the output a file",
+            ));
+        }
         for path in self.certificates {
             if !matches!(extension(path), "json" | "csv" | "svg") {
                 return Err(Failure::user(
@@ -174,11 +180,19 @@ pub(super) fn finish(
             short(fit.loss().unwrap_or(f64::NAN)),
         ));
     }
+    // Beside a file on standard output the tables are words.
+    let show = |text: String| {
+        if written.iter().any(|path| is_stdout(path)) {
+            talk.say(text.trim_end());
+            return Ok(());
+        }
+        print(&text)
+    };
     if !trained.fit.certificates.is_empty() {
-        print(&certificate_table(&trained.fit.certificates))?;
+        show(certificate_table(&trained.fit.certificates))?;
     }
-    print(&metrics_table(&measured).text(""))?;
-    for path in written {
+    show(metrics_table(&measured).text(""))?;
+    for path in written.iter().filter(|path| !is_stdout(path)) {
         talk.say(format!("wrote {}", path.display()));
     }
     Ok(())

@@ -34,7 +34,7 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     }
     let trainer = Training::new(canonical, settings);
     let options = args.data_args.options()?;
-    let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open()?;
+    let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open(talk)?;
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
     let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
