@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{Directory, fixture, strings};
-use properloss_data::encoder::{Column, ColumnKind, Label};
+use properloss_data::encoder::{Column, ColumnKind, Label, Writing};
 use properloss_data::model_file::{
     AnyFile, Fitted, History, Link, Preprocessing, Scaling, read_any,
 };
@@ -16,13 +16,18 @@ fn model() -> ModelFile {
     let encoder = Encoder {
         sparse: None,
         columns: vec![
-            Column { name: "age".into(), kind: ColumnKind::Numeric { fill: Some(41.5) } },
+            Column {
+                name: "age".into(),
+                kind: ColumnKind::Numeric { fill: Some(41.5) },
+                written: Writing::Numbers,
+            },
             Column {
                 name: "colour".into(),
                 kind: ColumnKind::Categorical {
                     categories: strings(&["blue", "red"]),
                     fill: Some(vec![0.25, 0.75]),
                 },
+                written: Writing::Numbers,
             },
         ],
         label: Some(Label {
@@ -58,6 +63,7 @@ fn model() -> ModelFile {
                 features: 3,
                 dropped_missing: 0,
                 dropped_other_class: 0,
+                unknown_categories: 0,
             },
             termination: "converged".into(),
             iterations: 57,
