@@ -6,6 +6,7 @@ else is converted once. Values are checked by the engine, which names the row an
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,6 +58,35 @@ def training_input(
                     " of y, or give one of its rows a positive weight"
                 )
     return as_rows(X), classes, labels, weights
+
+
+#: Below this mean the weights of the rows cannot be meant as counts.
+_LEAST_MEAN_WEIGHT = 0.1
+
+
+def meant_weights(
+    weights: NDArray[np.float64] | None, meaning: str, owner: str
+) -> NDArray[np.float64] | None:
+    """Weights as counts, or scaled to mean 1; counts that add up to next to nothing warn.
+
+    A weight of 2 counts as the row twice. Weights that sum to 1 are then *one row* in all, of which
+    cross-validation rightly learns nothing but the mean.
+    """
+    if weights is None or not len(weights):
+        return weights
+    mean = float(weights.mean())
+    if meaning == "relative":
+        return weights / mean
+    if mean < _LEAST_MEAN_WEIGHT:
+        warnings.warn(
+            f"the weights of the {len(weights)} rows sum to {weights.sum():.4g}: {owner} counts a"
+            " weight of 2 as the row twice, so that this is as if there were hardly any rows, and the"
+            ' model will be next to constant. If only their ratios mean something, pass'
+            ' weights="relative", which scales them to mean 1.',
+            UserWarning,
+            stacklevel=4,
+        )
+    return weights
 
 
 def prediction_input(estimator: Any, X: Any) -> Rows:
@@ -135,6 +165,7 @@ __all__ = [
     "as_rows",
     "encode_labels",
     "explain_not_finite",
+    "meant_weights",
     "prediction_input",
     "training_input",
 ]

@@ -296,12 +296,19 @@ def fresh(model: Any) -> Any:
 class CrossFit:
     """The learner on parts of the rows; remembers how many rounds each part wanted."""
 
-    def __init__(self, base: Any, data: Part, early_stopping: Any) -> None:
+    def __init__(
+        self, base: Any, data: Part, early_stopping: Any, routed: dict[str, Any] | None = None
+    ) -> None:
         self.base = base
         self.data = data
         self.way = stopper(base, early_stopping)
-        takes_weights = data.weight is not None and _takes_weights(base)
-        self.weight = data.weight if takes_weights else None
+        #: What metadata routing gives to ``fit`` of the learner, a value a row.
+        self.routed = routed
+        if routed is None:
+            takes = data.weight is not None and takes_weights(base)
+        else:
+            takes = "sample_weight" in routed and self.way is not None
+        self.weight = data.weight if takes else None
         self.rounds: list[int] = []
 
     def rows(self, rows: Any) -> Part:
@@ -314,7 +321,7 @@ class CrossFit:
     def without(self, train: Any, test: Any) -> Any:
         """The learner on ``train``, stopped by ``test`` if it is to be stopped."""
         if self.way is None:
-            return self._fit(fresh(self.base), self.rows(train))
+            return self._fit(fresh(self.base), self.rows(train), train)
         model = fresh(self.base)
         self.rounds.append(self.way.fit(model, self.rows(train), self.rows(test)))
         return model
@@ -326,7 +333,9 @@ class CrossFit:
             self.way.set_rounds(model, max(1, int(np.median(self.rounds))))
         return self._fit(model, Part(self.data.X, self.data.y, self.weight))
 
-    def _fit(self, model: Any, part: Part) -> Any:
+    def _fit(self, model: Any, part: Part, rows: Any = None) -> Any:
+        if self.routed is not None:
+            return model.fit(part.X, part.y, **self._routed_rows(rows))
         if part.weight is None:
             return model.fit(part.X, part.y)
         from sklearn.pipeline import Pipeline
@@ -335,8 +344,18 @@ class CrossFit:
             return model.fit(part.X, part.y, **{f"{model.steps[-1][0]}__sample_weight": part.weight})
         return model.fit(part.X, part.y, sample_weight=part.weight)
 
+    def _routed_rows(self, rows: Any) -> dict[str, Any]:
+        from sklearn.utils import _safe_indexing
 
-def _takes_weights(model: Any) -> bool:
+        def part(value: Any) -> Any:
+            whole = rows is None or not hasattr(value, "__len__") or isinstance(value, str)
+            return value if whole or len(value) != len(self.data.y) else _safe_indexing(value, rows)
+
+        return {name: part(value) for name, value in (self.routed or {}).items()}
+
+
+def takes_weights(model: Any) -> bool:
+    """Whether ``fit`` of a learner, or of the last step of a pipeline, has ``sample_weight``."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(model, Pipeline):

@@ -39,10 +39,19 @@ from properloss._export import ExportMixin, class_names
 from properloss._input import (
     encode_labels,
     explain_not_finite,
+    meant_weights,
     prediction_input,
     training_input,
 )
-from properloss._pooled import RELINK_PRICE, CrossFit, Folded, Part, floor_and_ceiling, relink
+from properloss._pooled import (
+    RELINK_PRICE,
+    CrossFit,
+    Folded,
+    Part,
+    floor_and_ceiling,
+    relink,
+    takes_weights,
+)
 
 _CV: list[Any] = ["cv_object"]
 _LARGEST = 1.0 - np.finfo(np.float64).epsneg
@@ -117,7 +126,15 @@ class ProperLossClassifier(ProperClassifier):
         Strengths of smoothness of the links that are weighed beside the sigmoid, decreasing. None at
         all, ``()``, leaves the sigmoid.
     class_weight : dict or "balanced", default=None
-        Factors on the weights of the classes. They change the probabilities.
+        Factors on the weights of the classes. The probabilities are then those of data with the
+        classes in these proportions, not of your data, and ``fit`` warns, unless:
+    prior_correction : bool, default=False
+        With ``class_weight``: bring the probabilities back to those of the data. The weights of the
+        columns stay as they were learned; scale, shift and link of the score are learned again from
+        the held-out scores and the weights of the rows alone (:class:`ProperCalibrator`). Two classes.
+    weights : {"counts", "relative"}, default="counts"
+        What ``sample_weight`` means. ``"counts"``: a weight of 2 is the row twice, so their sum says
+        how much data there is. ``"relative"``: only ratios count; they are scaled to mean 1.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds. None draws new folds in every fit.
     preserve_order : bool, default=False
@@ -202,6 +219,8 @@ class ProperLossClassifier(ProperClassifier):
         "refit": [StrOptions({"likelihood", "canonical", "none"})],
         "smoothness": ["array-like"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "prior_correction": ["boolean"],
+        "weights": [StrOptions({"counts", "relative"})],
         "random_state": ["random_state"],
         "preserve_order": ["boolean"],
         **_registry.BESIDE_CONSTRAINTS,
@@ -214,6 +233,8 @@ class ProperLossClassifier(ProperClassifier):
         refit: Literal["likelihood", "canonical", "none"] = "likelihood",
         smoothness: Sequence[float] = _SMOOTHNESS,
         class_weight: Any = None,
+        prior_correction: bool = False,
+        weights: Literal["counts", "relative"] = "counts",
         random_state: Any = 0,
         preserve_order: bool = False,
         verbose: int = 0,
@@ -227,6 +248,8 @@ class ProperLossClassifier(ProperClassifier):
         self.refit = refit
         self.smoothness = smoothness
         self.class_weight = class_weight
+        self.prior_correction = prior_correction
+        self.weights = weights
         self.random_state = random_state
         self.preserve_order = preserve_order
 
@@ -263,6 +286,7 @@ class ProperLossClassifier(ProperClassifier):
         kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
         if folds["folds"] is not None and weights is not None:
             folds["folds"] = np.ascontiguousarray(folds["folds"][kept])
+        weights = meant_weights(weights, self.weights, type(self).__name__)
         class_weight = _class_weight(self.class_weight, classes, labels, weights)
         self.classes_ = classes
         if len(classes) > 2:
@@ -305,6 +329,8 @@ class ProperLossClassifier(ProperClassifier):
         self._set_fit(fit)
         if groups is not None:
             self._forget_bound()
+        if len(set(class_weight)) > 1:
+            self._restore_prior(fit, labels, weights, folds)
         held_out = np.full(np.size(all_labels), np.nan)
         held_out[kept] = fit.held_out_scores
         self.cv_results_["held_out_scores"] = held_out
@@ -353,6 +379,37 @@ class ProperLossClassifier(ProperClassifier):
         if named.get("class_weight") == [1.0, 1.0]:
             del named["class_weight"]
         return named
+
+    def _restore_prior(self, fit: Any, labels: Any, weights: Any, folds: dict[str, Any]) -> None:
+        """Probabilities of the data again, or a warning that they are not."""
+        if not self.prior_correction:
+            warnings.warn(
+                "class_weight changes the probabilities: they are those of data with the classes in"
+                " the proportions that it makes, no longer those of your data. Leave it out and move"
+                " the threshold instead, or pass prior_correction=True.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
+        z = np.ascontiguousarray(fit.held_out_scores)
+        calibration = _core.fit_calibrator(
+            z,
+            labels,
+            weights,
+            kind="scores",
+            smoothness=[float(value) for value in self.smoothness],
+            score_folds=None,
+            **folds,
+        )
+        # The bound was that of the weighted classes.
+        self._forget_bound()
+        numbers = calibration.numbers
+        self._model = self._model.recalibrated(
+            numbers["slope"], numbers["intercept"], calibration.link
+        )
+        self.slope_ratio_ = numbers["slope_ratio"]
+        self.guarantee_ = float(np.log(self.slope_ratio_))
+        self._set_derived()
 
     def _set_derived(self) -> None:
         super()._set_derived()
@@ -453,6 +510,9 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         Strengths of smoothness that are weighed beside the identity, decreasing.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for the choice of the smoothness.
+    weights : {"counts", "relative"}, default="counts"
+        What ``sample_weight`` means: a weight of 2 is the row twice, or only ratios count and they
+        are scaled to mean 1.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds.
 
@@ -495,6 +555,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         "kind": [StrOptions({"auto", "scores", "probabilities"})],
         "smoothness": ["array-like"],
         "cv": _CV,
+        "weights": [StrOptions({"counts", "relative"})],
         "random_state": ["random_state"],
     }
 
@@ -504,15 +565,23 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         kind: Literal["auto", "scores", "probabilities"] = "auto",
         smoothness: Sequence[float] = _SMOOTHNESS,
         cv: Any = 5,
+        weights: Literal["counts", "relative"] = "counts",
         random_state: Any = 0,
     ) -> None:
         self.kind = kind
         self.smoothness = smoothness
         self.cv = cv
+        self.weights = weights
         self.random_state = random_state
 
     @_checked
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn from scores that the labels were not used for.
 
         Parameters
@@ -524,15 +593,19 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             Labels; of two, the larger is the one whose probability is given.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
+        groups : array-like of shape (n_samples,), default=None
+            Groups that the folds keep together.
 
         Returns
         -------
         self : object
             The fitted calibrator.
         """
-        return self._fit(X, y, sample_weight, None)
+        return self._fit(X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, score_folds: Any) -> Self:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, score_folds: Any = None
+    ) -> Self:
         """``score_folds`` where the scores of different folds came from different models."""
         z = self._scores(X, reset=True)
         y = column_or_1d(y, warn=True)
@@ -541,10 +614,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, z, dtype=np.float64)
+            weights = meant_weights(weights, self.weights, type(self).__name__)
         self.calibration_bound_: _certificate.FitBound | None = None
         self.link_cost_: _certificate.LinkCost | None = None
         if z.ndim == 2:
-            return self._fit_several(z, labels, weights)
+            return self._fit_several(z, labels, weights, groups)
         self.__dict__.pop("_several", None)
         fit = _core.fit_calibrator(
             z,
@@ -552,12 +626,13 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             weights,
             kind=self.kind,
             smoothness=[float(value) for value in self.smoothness],
-            **_folds(self.cv, labels, None, self.random_state),
+            **_folds(self.cv, labels, groups, self.random_state),
             score_folds=score_folds,
         )
         numbers = fit.numbers
         bound, cost = _certificate.parse(json.loads(fit.certificate))
-        self.calibration_bound_, self.link_cost_ = bound, cost
+        # Rows of one group need not be independent, which the bound supposes.
+        self.calibration_bound_, self.link_cost_ = (None if groups is not None else bound), cost
         self.slope_ = numbers["slope"]
         self.intercept_ = numbers["intercept"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
@@ -572,7 +647,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         _add_cost(self.cv_results_, cost)
         return self
 
-    def _fit_several(self, z: Any, labels: Any, weights: Any) -> Self:
+    def _fit_several(self, z: Any, labels: Any, weights: Any, groups: Any) -> Self:
         if len(self.classes_) != z.shape[1]:
             raise ValueError(
                 f"X has {z.shape[1]} columns, one a class, but y has {len(self.classes_)} classes"
@@ -584,7 +659,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             weights,
             probabilities=whole if self.kind == "auto" else self.kind == "probabilities",
             preserve_order=False,
-            **_folds(self.cv, labels, None, self.random_state),
+            **_folds(self.cv, labels, groups, self.random_state),
         )
         numbers, ratios = fit.numbers, fit.ratios
         self.__dict__.pop("loss_", None)
@@ -734,6 +809,9 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         For additive learners (stumps, linear ones) with a ``link`` parameter, as those of
         :mod:`properloss.learners`: fit all folds again under the floor and the ceiling that the
         held-out scores show, and keep that if it gains 2 nats held out. Not with ``ensemble=True``.
+    weights : {"counts", "relative"}, default="counts"
+        What ``sample_weight`` means: a weight of 2 is the row twice, or only ratios count and they
+        are scaled to mean 1.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds.
 
@@ -784,6 +862,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             HasMethods(["fit", "set_rounds"]),
         ],
         "relink": ["boolean"],
+        "weights": [StrOptions({"counts", "relative"})],
         "random_state": ["random_state"],
     }
 
@@ -795,6 +874,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         ensemble: bool | Literal["pooled"] = "pooled",
         early_stopping: Any = False,
         relink: bool = False,
+        weights: Literal["counts", "relative"] = "counts",
         random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
@@ -802,6 +882,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.ensemble = ensemble
         self.early_stopping = early_stopping
         self.relink = relink
+        self.weights = weights
         self.random_state = random_state
 
     @_checked
@@ -811,6 +892,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the estimator on folds and the calibrator on its held-out scores.
 
@@ -821,9 +903,15 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         y : array-like of shape (n_samples,)
             Labels: two values.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, passed on to the estimator if it takes them.
+            Weights of the calibration, passed on to the estimator if it takes them; a warning says
+            so if it does not. Under scikit-learn's metadata routing they go where the estimator
+            requests them.
         groups : array-like of shape (n_samples,), default=None
-            Groups for a ``cv`` that keeps them together.
+            Groups that the folds keep together: a number of folds becomes ``StratifiedGroupKFold``,
+            a splitter gets them.
+        **fit_params : dict
+            Further arguments of ``fit`` of the estimator, with one value a row; only with metadata
+            routing enabled, and requested there.
 
         Returns
         -------
@@ -837,16 +925,19 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            weights = meant_weights(weights, self.weights, type(self).__name__)
         base = self._base()
+        self._routed = self._route(base, weights, groups, fit_params)
         if self.relink and (self.ensemble is True or isinstance(self.cv, str)):
             raise ValueError('relink needs pooled held-out scores: ensemble="pooled" or False')
         self.calibrated_classifiers_: list[tuple[Any, ProperCalibrator]] = []
         if isinstance(self.cv, str):
             z = _score(base, X, self.classes_)
-            self._add(base, z, labels, weights)
+            self._add(base, z, labels, weights, groups)
         else:
             self._cross_fit(base, X, y, labels, weights, groups)
         self.calibration_bound_ = self._certified(groups)
+        del self._routed
         fitted = self.calibrated_classifiers_[0][0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
@@ -864,7 +955,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any
     ) -> None:
         splits = list(_splits(self.cv, labels, groups, self.random_state))
-        folded = self._run_folds(base, X, y, labels, weights, splits)
+        folded = self._run_folds(base, X, y, labels, weights, splits, groups)
         if self.relink:
             folded = self._relinked(folded, X, y, labels, weights, splits)
         if folded.fits.rounds:
@@ -876,12 +967,12 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             self.calibrated_classifiers_ = [(folded.fits.on_all(), folded.calibrator)]
 
     def _run_folds(
-        self, base: Any, X: Any, y: Any, labels: Any, weights: Any, splits: Any
+        self, base: Any, X: Any, y: Any, labels: Any, weights: Any, splits: Any, groups: Any = None
     ) -> Folded:
         """The models of the folds, and the calibrator of all their held-out scores."""
         from sklearn.utils import _safe_indexing
 
-        fits = CrossFit(base, Part(X, y, weights), self.early_stopping)
+        fits = CrossFit(base, Part(X, y, weights), self.early_stopping, self._routed)
         several = len(self.classes_) > 2
         z = np.empty((len(labels), len(self.classes_)) if several else len(labels))
         fold = np.full(len(labels), -1)
@@ -893,7 +984,8 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             models.append(model)
             if self.ensemble is True:
                 part = None if weights is None else weights[test]
-                self._add(model, z[test], labels[test], part)
+                own = None if groups is None else np.asarray(groups)[test]
+                self._add(model, z[test], labels[test], part, own)
         seen = np.flatnonzero(fold >= 0)
         part = None if weights is None else weights[seen]
         held_out = Part(z[seen], labels[seen], part)
@@ -919,15 +1011,60 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.relink_gain_ = gain
         return second
 
-    def _add(self, model: Any, z: Any, labels: Any, weights: Any) -> None:
-        pair = (model, self._calibrator(model, z, labels, weights))
+    def _route(
+        self, base: Any, weights: Any, groups: Any, fit_params: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """What ``fit`` of the estimator gets with every row; None: its weights, if it takes any."""
+        if not _routing_enabled():
+            if fit_params:
+                names = ", ".join(sorted(fit_params))
+                raise TypeError(
+                    f"fit got {names}: enable scikit-learn's metadata routing,"
+                    " sklearn.set_config(enable_metadata_routing=True), and request it from the"
+                    " estimator"
+                )
+            if weights is not None and not takes_weights(base):
+                warnings.warn(
+                    f"{type(base).__name__} takes no sample_weight: the weights are used for the"
+                    " calibration only",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            return None
+        from sklearn.utils.metadata_routing import process_routing
+
+        given = {"sample_weight": weights, "groups": groups} | fit_params
+        given = {name: value for name, value in given.items() if value is not None}
+        # Weights and groups are our own; they are refused or passed on as the estimator requests.
+        routed = process_routing(self, "fit", **given)
+        return dict(routed.estimator.fit)
+
+    def get_metadata_routing(self) -> Any:
+        """Who gets what: ``sample_weight`` and ``groups`` are taken here, and passed on on request."""
+        from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self._base(), method_mapping=mapping)
+
+    def _add(
+        self, model: Any, z: Any, labels: Any, weights: Any, groups: Any = None
+    ) -> None:
+        pair = (model, self._calibrator(model, z, labels, weights, groups=groups))
         self.calibrated_classifiers_.append(pair)
 
     def _calibrator(
-        self, model: Any, z: Any, labels: Any, weights: Any, cv: Any = 5, score_folds: Any = None
+        self,
+        model: Any,
+        z: Any,
+        labels: Any,
+        weights: Any,
+        cv: Any = 5,
+        groups: Any = None,
+        score_folds: Any = None,
     ) -> ProperCalibrator:
         calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
-        return calibrator._fit(z, labels, weights, score_folds)
+        return calibrator._fit(z, labels, weights, groups, score_folds)
 
     def _shared(self) -> ProperCalibrator:
         """The calibrator of all estimators, if there is one."""
@@ -1044,6 +1181,12 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         tags.classifier_tags.multi_class = True
         tags.input_tags.sparse = get_tags(self._base()).input_tags.sparse
         return tags
+
+
+def _routing_enabled() -> bool:
+    from sklearn import get_config
+
+    return bool(get_config().get("enable_metadata_routing", False))
 
 
 def _class_weight(

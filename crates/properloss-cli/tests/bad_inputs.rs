@@ -163,7 +163,7 @@ fn models() {
     sandbox.write("colours.csv", "c,y\nred,0\nblue,1\nred,0\nblue,1\n");
     sandbox.succeed("fit colours.csv -o colours.json --method logistic --l2 1");
     sandbox.write("green.csv", "c\nred\ngreen\n");
-    bad.run("predict colours.json green.csv -o out.json");
+    bad.run("predict colours.json green.csv -o out.json --unknown-category error");
     bad.run("predict colours.json wide.svm -o out.json");
     bad.check();
 }

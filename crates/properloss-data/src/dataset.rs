@@ -148,6 +148,9 @@ pub struct DataDescription {
     /// Rows left out because their label is of neither class.
     #[serde(default)]
     pub dropped_other_class: u64,
+    /// Values of categories that did not occur at training, encoded as none of the known ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_categories: u64,
 }
 
 /// Examples with labels 0 and 1, ready for training.
@@ -208,4 +211,8 @@ impl Dataset {
             description: DataDescription { rows: rows.len() as u64, ..self.description.clone() },
         }
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

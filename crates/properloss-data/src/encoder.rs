@@ -40,6 +40,29 @@ pub struct Column {
     /// What it becomes.
     #[serde(flatten)]
     pub kind: ColumnKind,
+    /// How its numbers are written.
+    #[serde(default, skip_serializing_if = "Writing::is_plain")]
+    pub written: Writing,
+}
+
+/// How the numbers of a numeric column are written in a table. The values decide, never the format of
+/// the file: a text table, Parquet and a data frame give the same numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writing {
+    /// As numbers.
+    #[default]
+    Numbers,
+    /// As `true` and `false`, in any case: 1 and 0.
+    Booleans,
+    /// As dates or times of ISO 8601: [days since 1970-01-01](crate::date::days).
+    Dates,
+}
+
+impl Writing {
+    fn is_plain(&self) -> bool {
+        *self == Self::Numbers
+    }
 }
 
 /// What a column becomes.
@@ -89,7 +112,11 @@ impl Column {
 impl Encoder {
     /// Numeric columns with these names and no label: for data that come as a matrix.
     pub fn numeric(names: impl IntoIterator<Item = String>) -> Self {
-        let column = |name| Column { name, kind: ColumnKind::Numeric { fill: None } };
+        let column = |name| Column {
+            name,
+            kind: ColumnKind::Numeric { fill: None },
+            written: Writing::Numbers,
+        };
         Self {
             columns: names.into_iter().map(column).collect(),
             sparse: None,
@@ -244,7 +271,7 @@ pub(crate) fn is_missing(words: &[String], cell: &Cell<'_>) -> bool {
     match cell {
         Cell::Null => true,
         Cell::Number(number) => number.is_nan(),
-        Cell::Bool(_) => false,
+        Cell::Bool(_) | Cell::Date(_) => false,
         Cell::Text(text) => words.iter().any(|word| word == text),
     }
 }
@@ -269,6 +296,8 @@ pub enum Encoded {
         label: Option<u8>,
         /// 1 without a weight column.
         weight: f64,
+        /// Categories that did not occur at training, encoded as none of the known ones.
+        unknown: u32,
     },
     /// Left out: a missing value, under [`Missing::Drop`], or a label of neither class.
     Skipped(Skip),
@@ -343,7 +372,7 @@ impl BoundEncoder<'_> {
                 value
             }
         };
-        let mut start = 0;
+        let (mut start, mut unknown) = (0, 0);
         for (column, &index) in self.encoder.columns.iter().zip(&self.columns) {
             let out = &mut out[start..start + column.width()];
             start += out.len();
@@ -355,13 +384,20 @@ impl BoundEncoder<'_> {
                     out.copy_from_slice(fill);
                 }
                 _ if is_missing => return missing(index, &cell),
-                ColumnKind::Numeric { .. } => out[0] = number(table, position, index, &cell)?,
+                ColumnKind::Numeric { .. } => {
+                    out[0] = match written_number(column.written, &cell) {
+                        Some(value) => value,
+                        None => number(table, position, index, &cell)?,
+                    };
+                }
                 ColumnKind::Categorical { categories, .. } => {
                     out.fill(0.0);
                     let text = cell_text(&cell);
-                    match categories.binary_search_by(|category| category.as_str().cmp(&text)) {
+                    let find =
+                        |text: &str| categories.binary_search_by(|known| known.as_str().cmp(text));
+                    match find(&text).or_else(|_| find(&category_text(&cell))) {
                         Ok(found) => out[found] = 1.0,
-                        Err(_) if self.unknown == UnknownCategory::Zeros => {}
+                        Err(_) if self.unknown == UnknownCategory::Zeros => unknown += 1,
                         Err(_) => {
                             return Err(Error::UnknownCategory {
                                 place: table.place(position, index),
@@ -373,7 +409,7 @@ impl BoundEncoder<'_> {
                 }
             }
         }
-        Ok(Encoded::Row { label, weight })
+        Ok(Encoded::Row { label, weight, unknown })
     }
 }
 
@@ -401,6 +437,7 @@ pub(crate) fn cell_number(cell: &Cell<'_>) -> Option<f64> {
     match cell {
         Cell::Null => None,
         Cell::Number(number) => Some(*number),
+        Cell::Date(days) => Some(*days),
         Cell::Bool(value) => Some(f64::from(u8::from(*value))),
         Cell::Text(text) => text.parse().ok(),
     }
@@ -412,6 +449,38 @@ pub(crate) fn cell_text<'a>(cell: &Cell<'a>) -> Cow<'a, str> {
         Cell::Null => "".into(),
         Cell::Number(number) => number.to_string().into(),
         Cell::Bool(value) => if value { "true" } else { "false" }.into(),
+        Cell::Date(days) => crate::date::text(days).into(),
         Cell::Text(text) => text.into(),
+    }
+}
+
+/// The same as the name of a category: one writing for every truth value.
+pub(crate) fn category_text<'a>(cell: &Cell<'a>) -> Cow<'a, str> {
+    match boolean(cell) {
+        Some(value) => if value { "true" } else { "false" }.into(),
+        None => cell_text(cell),
+    }
+}
+
+/// A truth value, or the writing of one.
+pub(crate) fn boolean(cell: &Cell<'_>) -> Option<bool> {
+    match cell {
+        Cell::Bool(value) => Some(*value),
+        Cell::Text("true" | "True" | "TRUE") => Some(true),
+        Cell::Text("false" | "False" | "FALSE") => Some(false),
+        _ => None,
+    }
+}
+
+/// The number of a cell that is written in this way.
+pub(crate) fn written_number(written: Writing, cell: &Cell<'_>) -> Option<f64> {
+    match written {
+        Writing::Numbers => None,
+        Writing::Booleans => boolean(cell).map(|value| f64::from(u8::from(value))),
+        Writing::Dates => match cell {
+            Cell::Date(days) => Some(*days),
+            Cell::Text(text) => crate::date::parse(text),
+            _ => None,
+        },
     }
 }

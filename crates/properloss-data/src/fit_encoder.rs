@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::encoder::{Column, ColumnKind, Encoder, Label, cell_number, cell_text, is_missing};
+use crate::encoder::{
+    Column, ColumnKind, Encoder, Label, Writing, boolean, category_text, cell_number, cell_text,
+    is_missing, written_number,
+};
 use crate::error::{Error, Place, Position, Result, clipped};
 use crate::labels::LabelValues;
 use crate::memory::CATEGORY_LIMIT;
@@ -24,7 +27,11 @@ struct Profile {
     /// How many categories there may be.
     limit: usize,
     numbers: u64,
+    /// Everything else, truth values and dates among them.
     texts: u64,
+    booleans: u64,
+    dates: u64,
+    /// Of the numbers that the values stand for.
     sum: f64,
     first_text: Option<(Position, String)>,
     first_missing: Option<(Position, String)>,
@@ -215,7 +222,12 @@ fn scan(
 impl Profile {
     /// Takes in a value that is not missing; an infinite one is handed back.
     fn add(&mut self, cell: &Cell<'_>, position: Position) -> std::result::Result<(), String> {
-        match cell_number(cell) {
+        let (truth, date) = (boolean(cell), written_number(Writing::Dates, cell));
+        let number = if truth.is_some() || date.is_some() { None } else { cell_number(cell) };
+        self.booleans += u64::from(truth.is_some());
+        self.dates += u64::from(date.is_some());
+        self.sum += truth.map_or(0.0, |truth| f64::from(u8::from(truth))) + date.unwrap_or(0.0);
+        match number {
             Some(number) if !self.as_categories && !number.is_finite() => {
                 return Err(clipped(&cell_text(cell)));
             }
@@ -233,7 +245,7 @@ impl Profile {
                 }
             }
         }
-        let text = cell_text(cell);
+        let text = category_text(cell);
         if let Some(count) = self.categories.get_mut(text.as_ref()) {
             *count += 1;
         } else if self.categories.len() <= self.limit {
@@ -246,6 +258,18 @@ impl Profile {
     fn count(&self) -> u64 {
         self.numbers + self.texts
     }
+
+    /// How the values are written, if all of them stand for numbers.
+    fn written(&self) -> Option<Writing> {
+        let all = self.count();
+        match self {
+            _ if self.as_categories => None,
+            _ if self.numbers == all => Some(Writing::Numbers),
+            _ if self.booleans == all => Some(Writing::Booleans),
+            _ if self.dates == all => Some(Writing::Dates),
+            _ => None,
+        }
+    }
 }
 
 /// Refuses columns that are neither numbers nor categories.
@@ -257,6 +281,7 @@ fn check_profile(profile: &Profile, table: &dyn Table, index: usize) -> Result<(
     }
     if let Some((position, value)) = &profile.first_text
         && !profile.as_categories
+        && profile.written().is_none()
         && 2 * profile.numbers >= profile.count()
     {
         return Err(Error::TextInNumericColumn {
@@ -267,7 +292,7 @@ fn check_profile(profile: &Profile, table: &dyn Table, index: usize) -> Result<(
         });
     }
     let limit = profile.limit;
-    if profile.categories.len() > limit {
+    if profile.categories.len() > limit && profile.written().is_none() {
         return Err(Error::TooManyCategories { place: place(), limit, rows: profile.count() });
     }
     Ok(())
@@ -282,12 +307,14 @@ fn column(
     check_profile(&profile, table, index)?;
     let fill = options.missing == Missing::Mean;
     let count = profile.count() as f64;
-    let kind = if profile.categories.is_empty() {
+    let written = profile.written();
+    let kind = if written.is_some() {
         ColumnKind::Numeric { fill: fill.then_some(profile.sum / count) }
     } else {
         let share = |&times: &u64| times as f64 / count;
         let fill = fill.then(|| profile.categories.values().map(share).collect());
         ColumnKind::Categorical { fill, categories: profile.categories.into_keys().collect() }
     };
-    Ok(Column { name: table.columns()[index].clone(), kind })
+    let written = written.unwrap_or_default();
+    Ok(Column { name: table.columns()[index].clone(), kind, written })
 }

@@ -263,6 +263,7 @@ fn dataset(
             features: pixels(images) as u64,
             dropped_missing: 0,
             dropped_other_class: (values.len() - labels.len()) as u64,
+            unknown_categories: 0,
         },
         labels,
         weights: None,

@@ -68,12 +68,16 @@ fn same(a: &str, b: &str) -> bool {
     a == b || canonical(a) == canonical(b)
 }
 
-/// One writing for all writings of a number; other texts stay.
+/// One writing for all writings of a number or a truth value; other texts stay.
 fn canonical(value: &str) -> Cow<'_, str> {
     match value.parse::<f64>() {
         // Adding 0 takes the sign from -0.
         Ok(number) if number.is_finite() => (number + 0.0).to_string().into(),
-        _ => value.into(),
+        _ => match value {
+            "True" | "TRUE" => "true".into(),
+            "False" | "FALSE" => "false".into(),
+            _ => value.into(),
+        },
     }
 }
 

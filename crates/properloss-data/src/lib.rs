@@ -17,6 +17,7 @@
 pub mod atomic;
 pub mod checkpoint;
 mod dataset;
+pub mod date;
 pub mod encoder;
 pub mod error;
 pub mod export;

@@ -259,7 +259,7 @@ pub(crate) fn for_each_row<E: From<Error>>(
             }
         }
         let columns = Some(columns.as_slice());
-        visit(EncodedRow { position: line.position, features: &values, columns })
+        visit(EncodedRow { position: line.position, features: &values, columns, unknown: 0 })
     })
 }
 
@@ -312,6 +312,7 @@ fn dataset(
             features: features.columns() as u64,
             dropped_missing: 0,
             dropped_other_class: (total - labels.len()) as u64,
+            unknown_categories: 0,
         },
         features,
         labels,

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crate::dataset::{DataDescription, Dataset, Features};
-use crate::encoder::{Encoded, Encoder, Skip};
+use crate::encoder::{Encoded, Encoder, Skip, cell_text};
 use crate::error::{Error, Place, Position, Result};
 use crate::memory::{Budget, Tally};
 use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
 use crate::source::Source;
-use crate::table::{CsvFormat, CsvTable, Table};
+use crate::table::{CsvFormat, CsvTable, Table, find_column};
 use crate::{idx, libsvm};
 
 /// A file format.
@@ -144,6 +144,8 @@ pub struct EncodedRow<'a> {
     pub features: &'a [f64],
     /// The column of each feature, increasing, for a sparse row; `None`: all columns in order.
     pub columns: Option<&'a [u32]>,
+    /// Categories that did not occur at training, encoded as none of the known ones.
+    pub unknown: u32,
 }
 
 /// Encodes a file row by row for prediction, in constant memory: `visit` sees the rows in order and
@@ -175,6 +177,7 @@ pub fn for_each_row<E: From<Error>>(
                     position: Position::Row(i as u64 + 1),
                     features: &row,
                     columns,
+                    unknown: 0,
                 })?;
             }
             Ok(())
@@ -184,16 +187,39 @@ pub fn for_each_row<E: From<Error>>(
 
 /// [`for_each_row`] of a table that is already open, such as a [`CsvTable`] on standard input.
 pub fn for_each_table_row<E: From<Error>>(
-    mut table: Box<dyn Table>,
+    table: Box<dyn Table>,
     encoder: &Encoder,
     unknown: UnknownCategory,
     mut visit: impl FnMut(EncodedRow<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
+    for_each_table_row_keeping(table, encoder, unknown, &[], |row, _| visit(row))
+}
+
+/// The same, with the texts of further columns of the table as they stand in each row.
+pub fn for_each_table_row_keeping<E: From<Error>>(
+    mut table: Box<dyn Table>,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    keep: &[String],
+    mut visit: impl FnMut(EncodedRow<'_>, &[String]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
     let bound = encoder.bind(table.as_mut(), LabelUse::Ignore, unknown)?;
+    let mut kept = Vec::new();
+    for name in keep {
+        kept.push(find_column(table.as_ref(), "keep", name)?);
+    }
+    table.select(&kept)?;
     let mut row = vec![0.0; encoder.width()];
+    let mut texts = vec![String::new(); kept.len()];
     while let Some(position) = table.next_row()? {
-        bound.encode(table.as_ref(), position, false, &mut row)?;
-        visit(EncodedRow { position, features: &row, columns: None })?;
+        let unknown = match bound.encode(table.as_ref(), position, false, &mut row)? {
+            Encoded::Row { unknown, .. } => unknown,
+            Encoded::Skipped(_) => 0,
+        };
+        for (text, &index) in texts.iter_mut().zip(&kept) {
+            *text = cell_text(&table.cell(index)).into_owned();
+        }
+        visit(EncodedRow { position, features: &row, columns: None, unknown }, &texts)?;
     }
     Ok(())
 }
@@ -222,7 +248,7 @@ pub fn for_each_labelled_row<E: From<Error>>(
     let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
     let mut row = vec![0.0; encoder.width()];
     while let Some(position) = table.next_row()? {
-        if let Encoded::Row { label, weight } =
+        if let Encoded::Row { label, weight, .. } =
             bound.encode(table.as_ref(), position, false, &mut row)?
         {
             let label = label.unwrap_or(0);
@@ -302,7 +328,8 @@ fn read_table(
         match bound.encode(table.as_ref(), position, training, &mut row)? {
             Encoded::Skipped(Skip::Missing) => description.dropped_missing += 1,
             Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
-            Encoded::Row { label, weight } => {
+            Encoded::Row { label, weight, unknown } => {
+                description.unknown_categories += u64::from(unknown);
                 tally.push(&mut labels, label.unwrap_or(0))?;
                 if let Some(weights) = &mut weights {
                     tally.push(weights, weight)?;

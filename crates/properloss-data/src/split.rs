@@ -33,6 +33,27 @@ pub fn train_test(labels: &[u8], test_share: f64, seed: u64) -> Result<Split> {
     Ok(Split { train, test })
 }
 
+/// The last rows, a share `test_share` of all, to the test part: data in the order of time. Each part
+/// must have rows of both classes.
+pub fn last_rows(labels: &[u8], test_share: f64) -> Result<Split> {
+    if !(test_share > 0.0 && test_share < 1.0) {
+        return Err(Error::BadOption {
+            what: "the share of the test part",
+            value: test_share.to_string(),
+            expected: "above 0 and below 1".into(),
+        });
+    }
+    let start = labels.len() - (labels.len() as f64 * test_share).round() as usize;
+    for part in [&labels[..start], &labels[start..]] {
+        for class in 0..2u8 {
+            if !part.contains(&class) {
+                return Err(Error::TooFewRows { class: class.to_string(), count: 0, needed: 1 });
+            }
+        }
+    }
+    Ok(Split { train: (0..start).collect(), test: (start..labels.len()).collect() })
+}
+
 /// `k` splits whose test parts are disjoint and cover all rows; the size of each class differs by
 /// at most one between test parts.
 pub fn folds(labels: &[u8], k: usize, seed: u64) -> Result<Vec<Split>> {

@@ -253,6 +253,7 @@ fn dataset(
             features: columns as u64,
             dropped_missing: 0,
             dropped_other_class: 0,
+            unknown_categories: 0,
         },
         labels,
         weights: None,

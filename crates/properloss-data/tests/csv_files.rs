@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Directory, csv, csv_error, gzip, read_csv, rows, strings};
-use properloss_data::encoder::{Column, ColumnKind};
+use properloss_data::encoder::{Column, ColumnKind, Writing};
 use properloss_data::{Error, Features, Missing, ReadOptions, Source, Storage, read};
 
 fn message(error: &Error) -> (String, String) {
@@ -122,7 +122,11 @@ fn missing_values_are_refused_filled_or_dropped() {
     );
     assert_eq!(
         data.encoder.columns[0],
-        Column { name: "a".into(), kind: ColumnKind::Numeric { fill: Some(4.0) } }
+        Column {
+            name: "a".into(),
+            kind: ColumnKind::Numeric { fill: Some(4.0) },
+            written: Writing::Numbers
+        }
     );
 
     let options = ReadOptions { missing: Missing::Drop, ..ReadOptions::default() };

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use common::{Directory, fixture, strings};
-use properloss_data::encoder::{Column, ColumnKind, Label};
+use properloss_data::encoder::{Column, ColumnKind, Label, Writing};
 use properloss_data::model_file::{
     AnyFile, FitCertificate, Fitted, History, Link, Preprocessing, Scaling, StoredBound,
     StoredCost, read_any,
@@ -17,13 +17,18 @@ fn model() -> ModelFile {
     let encoder = Encoder {
         sparse: None,
         columns: vec![
-            Column { name: "age".into(), kind: ColumnKind::Numeric { fill: Some(41.5) } },
+            Column {
+                name: "age".into(),
+                kind: ColumnKind::Numeric { fill: Some(41.5) },
+                written: Writing::Numbers,
+            },
             Column {
                 name: "colour".into(),
                 kind: ColumnKind::Categorical {
                     categories: strings(&["blue", "red"]),
                     fill: Some(vec![0.25, 0.75]),
                 },
+                written: Writing::Numbers,
             },
         ],
         label: Some(Label {
@@ -59,6 +64,7 @@ fn model() -> ModelFile {
                 features: 3,
                 dropped_missing: 0,
                 dropped_other_class: 0,
+                unknown_categories: 0,
             },
             termination: "converged".into(),
             iterations: 57,

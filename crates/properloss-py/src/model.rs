@@ -70,6 +70,15 @@ impl Model {
         PyArray1::from_vec(py, pairs).reshape([length, 2])
     }
 
+    /// The same columns under another link of `slope z + intercept`.
+    fn recalibrated(&self, slope: f64, intercept: f64, link: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let weights = self.inner.coefficients().iter().map(|w| slope * w).collect();
+        let intercept = slope * self.inner.intercept() + intercept;
+        let link = link::from_python(link)?;
+        let inner = train::Model::new(weights, intercept, self.inner.unit_rows(), link);
+        Ok(Self { inner: inner.map_err(to_python)?, scaling: self.scaling.clone() })
+    }
+
     /// The text of a model file.
     #[pyo3(signature = (*, feature_names=None, classes=("0".into(), "1".into()),
                         fitted=r#"{"method": ""}"#, course=Vec::new()))]

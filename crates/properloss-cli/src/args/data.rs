@@ -49,8 +49,8 @@ pub enum FormatArg {
 /// What to do with a category that did not occur at training.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct UnknownArg {
-    /// What to do with a category that did not occur at training.
-    #[arg(long, value_enum, default_value_t = UnknownRule::Error)]
+    /// What to do with a category that did not occur at training; zeros are counted.
+    #[arg(long, value_enum, default_value_t = UnknownRule::Zeros)]
     pub unknown_category: UnknownRule,
 }
 
@@ -90,8 +90,8 @@ pub struct DataArgs {
     /// The column of example weights.
     #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
     pub weight: Option<String>,
-    /// A column that is no feature; may be repeated.
-    #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
+    /// Columns that are no features; may be repeated.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', help_heading = "Data options")]
     pub ignore: Vec<String>,
     /// A column to treat as categories even if it holds numbers; may be repeated.
     #[arg(long, value_name = "COLUMN", help_heading = "Data options")]

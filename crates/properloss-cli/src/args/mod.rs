@@ -100,6 +100,9 @@ pub struct FitArgs {
     /// Keep this share of the rows for a test.
     #[arg(long, value_name = "SHARE")]
     pub test_share: Option<f64>,
+    /// Keep the last rows of the file, this share of them, for a test: data in the order of time.
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "test_share"])]
+    pub test_last: Option<f64>,
     /// Chooses the rows of the test.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
@@ -116,6 +119,8 @@ pub struct FitArgs {
     /// Seconds between two states; 0: after every step.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, requires = "checkpoint")]
     pub checkpoint_every: f64,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
@@ -135,6 +140,9 @@ pub struct PredictArgs {
     /// What to write for each row.
     #[arg(long, value_delimiter = ',', default_value = "probability")]
     pub columns: Vec<Prediction>,
+    /// Columns of the table to write before them, as they are: identifiers, dates.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub keep: Vec<String>,
     /// The probability above which a row is of the positive class.
     #[arg(long, value_name = "P", default_value_t = 0.5)]
     pub threshold: f64,
@@ -168,6 +176,12 @@ pub struct EvaluateArgs {
     /// The label column [default: the one of the model's training data].
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+    /// The column of weights [default: the one of the model's training data, if it had one].
+    #[arg(long, value_name = "COLUMN", conflicts_with = "no_weight")]
+    pub weight: Option<String>,
+    /// Count every row once, even if the model was fitted with weights.
+    #[arg(long)]
+    pub no_weight: bool,
     /// Where to draw the reliability curve, as SVG.
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
@@ -221,9 +235,14 @@ pub struct TransferArgs {
     /// Keep this share of the rows for a test.
     #[arg(long, value_name = "SHARE")]
     pub test_share: Option<f64>,
+    /// Keep the last rows of the file, this share of them, for a test: data in the order of time.
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "test_share"])]
+    pub test_last: Option<f64>,
     /// Chooses the rows of the test.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
@@ -249,7 +268,7 @@ pub struct CompareArgs {
     #[arg(long, value_delimiter = ',', value_name = "METHOD,...")]
     pub methods: Vec<String>,
     /// Cross-validate with this many folds [default: 5].
-    #[arg(long, value_name = "K", conflicts_with_all = ["test", "test_share"])]
+    #[arg(long, value_name = "K", conflicts_with_all = ["test", "test_share", "test_last"])]
     pub folds: Option<usize>,
     /// Measure on this file.
     #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
@@ -257,9 +276,14 @@ pub struct CompareArgs {
     /// Measure on this share of the rows.
     #[arg(long, value_name = "SHARE")]
     pub test_share: Option<f64>,
+    /// Keep the last rows of the file, this share of them, for a test: data in the order of time.
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "test_share"])]
+    pub test_last: Option<f64>,
     /// Chooses the rows of the folds or the test.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]

@@ -10,6 +10,7 @@ use properloss_data::read::{for_each_row, open_table};
 use properloss_data::{Dataset, Format, ReadOptions, Source, UnknownCategory, read};
 use serde_json::{Value, json};
 
+use super::check_extension;
 use super::fit::guarantee_words;
 use crate::args::{CalibrateArgs, KindArg, source};
 use crate::failure::{Failure, Result};
@@ -20,6 +21,7 @@ use crate::table::short;
 /// Runs the command.
 pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     check_distinct(args.out.iter().chain(&args.model))?;
+    check_extension(args.out.as_deref(), &[], "probabilities are CSV (or JSON lines with --json)")?;
     let mut out = Stream::open(args.out.as_deref())?;
     let model = args.model.as_deref().map(OutputFile::create).transpose()?;
     let data = source(&args.data)?;

@@ -9,7 +9,7 @@ use properloss_data::Dataset;
 use properloss_data::split::{Split, folds};
 use serde_json::{Value, json};
 
-use super::{Parts, described, load, with_class_name};
+use super::{Parts, TestShare, described, load, with_class_name};
 use crate::args::{CompareArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -34,13 +34,17 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
     let options = args.data_args.options()?;
     let dataset = load(&args.data, &options, talk)?;
     let words = described(&dataset);
-    let rounds: Vec<(Dataset, Dataset)> = if args.test.is_some() || args.test_share.is_some() {
-        let test = args.test.as_deref();
-        let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
-        parts.test.into_iter().map(|test| (parts.train.clone(), test)).collect()
-    } else {
-        folded(&dataset, args.folds.unwrap_or(5), args.seed)?
-    };
+    let rounds: Vec<(Dataset, Dataset)> =
+        if args.test.is_some() || args.test_share.is_some() || args.test_last.is_some() {
+            let test = args.test.as_deref();
+            let parts = {
+                let share = TestShare { any: args.test_share, last: args.test_last };
+                Parts::new(dataset, test, share, args.seed, args.unknown.rule(), &options, talk)?
+            };
+            parts.test.into_iter().map(|test| (parts.train.clone(), test)).collect()
+        } else {
+            folded(&dataset, args.folds.unwrap_or(5), args.seed)?
+        };
     let how = if rounds.len() > 1 {
         format!("mean of {} folds", rounds.len())
     } else {

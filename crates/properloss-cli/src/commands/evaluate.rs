@@ -6,7 +6,7 @@ use properloss_data::ModelFile;
 use properloss_data::read::read_encoded;
 use properloss_report::svg;
 
-use super::described;
+use super::{check_plot, described, unknown_words};
 use crate::args::{EvaluateArgs, source};
 use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
@@ -15,6 +15,7 @@ use crate::report::metrics_json;
 
 /// Runs the command.
 pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
+    check_plot(args.plot.as_deref())?;
     let file = ModelFile::read(&args.model)?;
     let model = file.model()?;
     let options = args.file.options()?;
@@ -25,8 +26,14 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
         if let (Some(label), Some(name)) = (&mut encoder.label, &args.label) {
             label.column = Some(name.clone());
         }
+        match (&args.weight, args.no_weight) {
+            (Some(name), _) => encoder.weight = Some(name.clone()),
+            (None, true) => encoder.weight = None,
+            (None, false) => {}
+        }
         read_encoded(&source(&args.data)?, &encoder, args.unknown.rule(), &options)?
     };
+    unknown_words(dataset.description.unknown_categories, talk);
     let scores = model.scores(dataset.matrix()?)?;
     let mut probabilities = scores.clone();
     model.apply_link(&mut probabilities);
@@ -39,6 +46,8 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     }
     let mut json = metrics_json(&summary);
     json["rows"] = dataset.rows().into();
+    json["weight"] = dataset.encoder.weight.clone().into();
+    json["unknown_categories"] = dataset.description.unknown_categories.into();
     let bound = if args.certificate {
         let rows = HeldOut::new(&probabilities, &dataset.labels, weights, None)?;
         Some(calibration_bound(&rows, args.confidence)?)
@@ -48,7 +57,10 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     if let Some(bound) = &bound {
         json["calibration_bound"] = certificate_json(bound);
     }
-    talk.say(described(&dataset));
+    let weighed = dataset.encoder.weight.as_ref().map_or(String::new(), |name| {
+        format!(", weighed by {name:?} (--no-weight counts every row once)")
+    });
+    talk.say(format!("{}{weighed}", described(&dataset)));
     let words = || text(&summary) + &bound.as_ref().map(certificate_text).unwrap_or_default();
     talk.result(words, &json)
 }

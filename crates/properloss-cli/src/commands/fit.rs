@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use properloss::certify::Certificate;
+use properloss::loss::LossKind;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::{Termination, Value};
@@ -11,7 +12,7 @@ use properloss_data::model_file::{FitCertificate, learned, plain_options};
 use properloss_report::svg;
 use serde_json::json;
 
-use super::{Parts, described, load};
+use super::{Parts, TestShare, described, load};
 use crate::args::FitArgs;
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -57,7 +58,10 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let files = outputs.open(talk)?;
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
-    let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
+    let parts = {
+        let share = TestShare { any: args.test_share, last: args.test_last };
+        Parts::new(dataset, test, share, args.seed, args.unknown.rule(), &options, talk)?
+    };
     finish(&trainer, &parts, files, talk)
 }
 
@@ -221,7 +225,9 @@ fn summary_json(
         "options": plain_options(&trained.options),
         "termination": fit.termination.name(),
         "iterations": trained.iterations(),
-        "loss": fit.loss(),
+        // The default weighs models by held-out log-loss: its own loss is the log-loss of its link.
+        "loss": fit.loss().or_else(|| measured.first().map(|(_, train)| train.log_loss)),
+        "loss_kind": LossKind::of(&**fit.model.link()).name(),
         "seconds": seconds,
         "metrics": metrics,
         "written": written,

@@ -4,6 +4,7 @@ use properloss_data::model_file::{AnyFile, Fitted, ModelFile, Scaling, read_any}
 use properloss_report::{matched_sigmoid, svg};
 use serde_json::json;
 
+use super::check_plot;
 use crate::args::InspectArgs;
 use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
@@ -12,6 +13,7 @@ use crate::table::{Table, short};
 
 /// Runs the command.
 pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
+    check_plot(args.plot.as_deref())?;
     let any = read_any(&args.file)?;
     let (loss, fitted) = match &any {
         AnyFile::Model(model) => (model.loss().loss()?, Some(&model.fitted)),

@@ -1,17 +1,20 @@
 //! `predict`: probabilities, scores or classes for the rows of a file, in constant memory.
 
 use std::fmt::Write as _;
-use std::io::stdin;
+use std::io::{Cursor, Read, stdin};
 use std::path::Path;
 
 use properloss::sample::{Indices, Matrix, Offsets, Values};
 use properloss::train::Model;
 use properloss_data::error::Position;
-use properloss_data::read::{EncodedRow, csv_format, for_each_row, for_each_table_row};
+use properloss_data::read::{
+    EncodedRow, csv_format, for_each_row, for_each_table_row_keeping, open_table,
+};
 use properloss_data::table::CsvTable;
-use properloss_data::{Format, ModelFile};
+use properloss_data::{Format, ModelFile, Source};
 use serde_json::{Map, Value, json};
 
+use super::{check_extension, unknown_words};
 use crate::args::{PredictArgs, Prediction, source};
 use crate::failure::{Failure, Result};
 use crate::output::{Stream, Talk};
@@ -30,12 +33,15 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
             "pass a probability, such as --threshold 0.5",
         ));
     }
+    check_extension(args.out.as_deref(), &[], "predictions are CSV (or JSON lines with --json)")?;
     let file = ModelFile::read(&args.model)?;
     let options = args.file.options()?;
     let mut writer = Writer {
         model: file.model()?,
         classes: &file.classes,
         columns: &args.columns,
+        keep: &args.keep,
+        kept: Vec::new(),
         threshold: args.threshold,
         json: talk.json,
         data: &args.data,
@@ -47,27 +53,63 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
         out: Stream::open(args.out.as_deref())?,
     };
     let progress = Progress::spinner(talk, "predicting");
-    let mut count = 0u64;
-    let mut visit = |row: EncodedRow<'_>| {
+    let (mut count, mut unknown) = (0u64, 0u64);
+    let mut visit = |row: EncodedRow<'_>, kept: &[String]| {
         count += 1;
+        unknown += u64::from(row.unknown);
         if count.is_multiple_of(10_000) {
             progress.message(format!("{count} rows"));
         }
-        writer.add(row)
+        writer.add(row, kept)
     };
     let encoder = &file.preprocessing.encoder;
     let (rule, from_stdin) = (args.unknown.rule(), args.data == Path::new("-"));
     let text = matches!(options.format, None | Some(Format::Csv | Format::Tsv));
+    let name = Path::new("standard input");
+    let mut start = Vec::new();
     if from_stdin && text {
-        // A table on standard input is read as it comes.
-        let name = Path::new("standard input");
-        let format = csv_format(name, options.format.unwrap_or(Format::Csv), &options);
-        let table = CsvTable::from_reader(stdin(), name, format)?;
-        for_each_table_row(Box::new(table), encoder, rule, &mut visit)?;
-    } else {
-        for_each_row(&source(&args.data)?, encoder, rule, &options, &mut visit)?;
+        let read = stdin().lock().take(4).read_to_end(&mut start);
+        read.map_err(|error| properloss_data::Error::Read { file: name.into(), source: error })?;
     }
-    writer.finish()
+    if from_stdin && text && (start != b"PAR1" || options.format.is_some()) {
+        // A table on standard input is read as it comes.
+        let format = csv_format(name, options.format.unwrap_or(Format::Csv), &options);
+        let table = CsvTable::from_reader(Cursor::new(start).chain(stdin()), name, format)?;
+        for_each_table_row_keeping(Box::new(table), encoder, rule, &args.keep, &mut visit)?;
+    } else {
+        let data = if from_stdin && text {
+            // The end of a Parquet file says where everything is: it is read whole.
+            let rest = stdin().lock().read_to_end(&mut start);
+            rest.map_err(|error| properloss_data::Error::Read {
+                file: name.into(),
+                source: error,
+            })?;
+            Source::memory("standard input", start)
+        } else {
+            source(&args.data)?
+        };
+        let format = match options.format {
+            Some(format) => format,
+            None => Format::detect(&data)?,
+        };
+        match format {
+            Format::Csv | Format::Tsv | Format::Parquet => {
+                let table = open_table(&data, format, &options)?;
+                for_each_table_row_keeping(table, encoder, rule, &args.keep, &mut visit)?;
+            }
+            _ if !args.keep.is_empty() => {
+                return Err(Failure::usage(
+                    "--keep needs a table with named columns",
+                    "leave it out, or give a CSV, TSV or Parquet file",
+                ));
+            }
+            _ => for_each_row(&data, encoder, rule, &options, |row| visit(row, &[]))?,
+        }
+    }
+    writer.finish()?;
+    drop(progress);
+    unknown_words(unknown, talk);
+    Ok(())
 }
 
 /// Collects rows, predicts them together and writes them.
@@ -75,6 +117,9 @@ struct Writer<'a> {
     model: Model,
     classes: &'a [String; 2],
     columns: &'a [Prediction],
+    keep: &'a [String],
+    /// Of the rows that are held, one after the other.
+    kept: Vec<String>,
     threshold: f64,
     json: bool,
     data: &'a Path,
@@ -89,7 +134,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn add(&mut self, row: EncodedRow<'_>) -> Result<()> {
+    fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> Result<()> {
+        self.kept.extend_from_slice(kept);
         if !self.any {
             self.any = true;
             self.header();
@@ -107,8 +153,9 @@ impl Writer<'_> {
 
     fn header(&mut self) {
         if !self.json {
-            let names: Vec<&str> = self.columns.iter().map(|c| name(*c)).collect();
-            self.text.push_str(&names.join(","));
+            let kept = self.keep.iter().map(|name| quoted(name));
+            let own = self.columns.iter().map(|c| name(*c).to_owned());
+            self.text.push_str(&kept.chain(own).collect::<Vec<_>>().join(","));
             self.text.push('\n');
         }
     }
@@ -133,8 +180,10 @@ impl Writer<'_> {
         }
         let mut probabilities = scores.clone();
         self.model.apply_link(&mut probabilities);
-        for (&z, &p) in scores.iter().zip(&probabilities) {
-            self.line(z, p);
+        let kept = std::mem::take(&mut self.kept);
+        for (i, (&z, &p)) in scores.iter().zip(&probabilities).enumerate() {
+            let width = self.keep.len();
+            self.line(z, p, &kept[i * width..(i + 1) * width]);
         }
         self.rows.clear();
         if let Some((ends, columns)) = &mut self.sparse {
@@ -147,10 +196,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn line(&mut self, z: f64, p: f64) {
+    fn line(&mut self, z: f64, p: f64, kept: &[String]) {
         let class = &self.classes[usize::from(p > self.threshold)];
         if self.json {
             let mut object = Map::new();
+            for (name, text) in self.keep.iter().zip(kept) {
+                object.insert(name.clone(), json!(text));
+            }
             for &column in self.columns {
                 let value: Value = match column {
                     Prediction::Probability => json!(p),
@@ -162,8 +214,9 @@ impl Writer<'_> {
             let _ = writeln!(self.text, "{}", Value::Object(object));
             return;
         }
+        self.text.push_str(&kept.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(","));
         for (k, &column) in self.columns.iter().enumerate() {
-            if k > 0 {
+            if k + kept.len() > 0 {
                 self.text.push(',');
             }
             // The shortest text that reads back as the same number.

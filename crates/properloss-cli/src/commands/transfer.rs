@@ -5,7 +5,7 @@ use properloss::train::registry::method;
 use properloss_data::model_file::{AnyFile, read_any};
 
 use super::fit::{Outputs, finish};
-use super::{Parts, load};
+use super::{Parts, TestShare, load};
 use crate::args::TransferArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
@@ -37,6 +37,9 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open(talk)?;
     let dataset = load(&args.data, &options, talk)?;
     let test = args.test.as_deref();
-    let parts = Parts::new(dataset, test, args.test_share, args.seed, &options, talk)?;
+    let parts = {
+        let share = TestShare { any: args.test_share, last: args.test_last };
+        Parts::new(dataset, test, share, args.seed, args.unknown.rule(), &options, talk)?
+    };
     finish(&trainer, &parts, files, talk)
 }

@@ -4,7 +4,7 @@ use properloss::link::LinkSpec;
 
 use super::link::link;
 use super::program::{Pair, Program};
-use crate::encoder::{Column, ColumnKind};
+use crate::encoder::{Column, ColumnKind, Writing};
 use crate::error::Result;
 use crate::model_file::{ModelFile, Scaling, program as program_name};
 use crate::options::UnknownCategory;
@@ -76,7 +76,11 @@ impl Exportable {
         link.build()?;
         let name = if margin.is_some() { "uncalibrated" } else { "score" };
         Ok(Self {
-            columns: vec![Column { name: name.into(), kind: ColumnKind::Numeric { fill: None } }],
+            columns: vec![Column {
+                name: name.into(),
+                kind: ColumnKind::Numeric { fill: None },
+                written: Writing::Numbers,
+            }],
             missing_words: Vec::new(),
             unknown: UnknownCategory::Error,
             feature_names: vec![name.into()],

@@ -2,6 +2,7 @@
 
 mod bounded;
 mod csv_table;
+mod memory_table;
 #[cfg(feature = "parquet")]
 mod parquet_claims;
 #[cfg(feature = "parquet")]
@@ -12,6 +13,7 @@ mod thrift;
 use std::path::Path;
 
 pub use csv_table::{CsvFormat, CsvTable};
+pub use memory_table::{MemoryColumn, MemoryTable};
 #[cfg(feature = "parquet")]
 pub use parquet_table::ParquetTable;
 
@@ -26,7 +28,10 @@ pub enum Cell<'a> {
     Number(f64),
     /// A truth value; as a number 0 or 1, as a text `false` or `true`.
     Bool(bool),
-    /// A text, which may be the writing of a number (CSV) or a word for "missing".
+    /// A date or time, in [days since 1970-01-01](crate::date::days).
+    Date(f64),
+    /// A text, which may be the writing of a number, a truth value or a date (CSV), or a word for
+    /// "missing".
     Text(&'a str),
 }
 

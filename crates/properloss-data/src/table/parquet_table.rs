@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -12,6 +12,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::parquet_claims::{Bytes, check_footer, check_pages};
 use super::{Cell, Table, check_names};
+use crate::date;
 use crate::error::{Error, Place, Position, Result};
 use crate::memory::Budget;
 use crate::source::Source;
@@ -29,6 +30,10 @@ enum Meaning {
         scale: i32,
     },
     Float,
+    /// Days, or so many parts of a second, since 1970-01-01.
+    Date {
+        per_second: Option<i64>,
+    },
     Text,
     /// Neither number nor text; an error once it is asked for.
     Other(String),
@@ -38,6 +43,7 @@ enum Meaning {
 enum Values {
     Numbers(Vec<f64>),
     Bools(Vec<bool>),
+    Dates(Vec<f64>),
     Texts(Vec<ByteArray>),
 }
 
@@ -214,6 +220,7 @@ impl Table for ParquetTable {
         match &column.values {
             Values::Numbers(numbers) => Cell::Number(numbers[value]),
             Values::Bools(bools) => Cell::Bool(bools[value]),
+            Values::Dates(dates) => Cell::Date(dates[value]),
             Values::Texts(texts) => {
                 texts[value].as_utf8().map_or(Cell::Null, |text| Cell::Text(text.trim()))
             }
@@ -268,6 +275,15 @@ fn meaning(column: &ColumnDescriptor) -> Meaning {
         Some(LogicalType::Integer(int)) => return plain(!int.is_signed),
         Some(LogicalType::Decimal(kind)) => return decimal(kind.scale),
         Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) => return plain(false),
+        Some(LogicalType::Date) => return Meaning::Date { per_second: None },
+        Some(LogicalType::Timestamp(kind)) => {
+            let per_second = match kind.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            };
+            return Meaning::Date { per_second: Some(per_second) };
+        }
         // A column of nulls only.
         Some(LogicalType::Unknown) => return plain(false),
         Some(other) => {
@@ -290,6 +306,9 @@ fn meaning(column: &ColumnDescriptor) -> Meaning {
         | ConvertedType::INT_16
         | ConvertedType::INT_32
         | ConvertedType::INT_64 => plain(false),
+        ConvertedType::DATE => Meaning::Date { per_second: None },
+        ConvertedType::TIMESTAMP_MILLIS => Meaning::Date { per_second: Some(1_000) },
+        ConvertedType::TIMESTAMP_MICROS => Meaning::Date { per_second: Some(1_000_000) },
         ConvertedType::DECIMAL => decimal(column.type_scale()),
         other => Meaning::Other(other.to_string().to_lowercase()),
     }
@@ -309,6 +328,16 @@ fn read_values(column: &mut Column, count: usize) -> parquet::errors::Result<usi
     *values = match reader {
         ColumnReader::BoolColumnReader(reader) => {
             Values::Bools(read(reader, count, *full_level, rows)?)
+        }
+        ColumnReader::Int32ColumnReader(reader) if matches!(meaning, Meaning::Date { .. }) => {
+            let raw = read(reader, count, *full_level, rows)?;
+            Values::Dates(raw.into_iter().map(|day| date::days(i64::from(day), 0)).collect())
+        }
+        ColumnReader::Int64ColumnReader(reader) if matches!(meaning, Meaning::Date { .. }) => {
+            let Meaning::Date { per_second } = *meaning else { return Ok(0) };
+            let raw = read(reader, count, *full_level, rows)?;
+            let day = |ticks| per_second.map_or(ticks as f64, |unit| date::of_ticks(ticks, unit));
+            Values::Dates(raw.into_iter().map(day).collect())
         }
         ColumnReader::Int32ColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;

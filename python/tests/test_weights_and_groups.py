@@ -1,0 +1,135 @@
+"""Weights and groups mean what users think, or a warning says that they do not."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import properloss as pl
+
+
+@pytest.fixture(scope="module")
+def loans() -> Any:
+    """3 % positives, several loans a customer."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    z = -4.3 + X @ [1.0, -0.7, 0.5, 0.0]
+    y = (rng.random(3000) < 1.0 / (1.0 + np.exp(-z))).astype(int)
+    return X, y, rng.integers(0, 900, 3000)
+
+
+def test_weights_that_sum_to_one_warn_and_relative_ones_do_not(loans: Any) -> None:
+    X, y, _ = loans
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
+    with pytest.warns(UserWarning, match='pass weights="relative"'):
+        constant = pl.ProperLossClassifier().fit(X, y, weight / weight.sum())
+    assert np.ptp(constant.predict_proba(X)[:, 1]) < 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        relative = pl.ProperLossClassifier(weights="relative").fit(X, y, weight / weight.sum())
+        counts = pl.ProperLossClassifier().fit(X, y, weight / weight.mean())
+        pl.ProperCalibrator(weights="relative").fit(X[:, 0], y, weight / weight.sum())
+    np.testing.assert_allclose(relative.coef_, counts.coef_, rtol=1e-6)
+    assert np.ptp(relative.predict_proba(X)[:, 1]) > 0.1
+    with pytest.warns(UserWarning, match="hardly any rows"):
+        pl.ProperCalibrator().fit(X[:, 0], y, weight / weight.sum())
+
+
+def test_class_weights_warn_and_can_be_corrected(loans: Any) -> None:
+    X, y, _ = loans
+    with pytest.warns(UserWarning, match="prior_correction=True"):
+        balanced = pl.ProperLossClassifier(class_weight="balanced").fit(X, y)
+    assert balanced.predict_proba(X)[:, 1].mean() > 5 * y.mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        corrected = pl.ProperLossClassifier(class_weight="balanced", prior_correction=True)
+        corrected.fit(X, y)
+    p = corrected.predict_proba(X)[:, 1]
+    assert p.mean() == pytest.approx(y.mean(), rel=0.05)
+    # The same ranking: scale and shift of the score changed, its direction did not.
+    cosine = np.dot(balanced.coef_[0], corrected.coef_[0]) / (
+        np.linalg.norm(balanced.coef_) * np.linalg.norm(corrected.coef_)
+    )
+    assert cosine == pytest.approx(1.0, abs=1e-12)
+    assert isinstance(corrected.loss_, pl.Loss) and corrected.loss_.inverse_link == corrected.link_
+
+
+def test_no_customer_is_on_both_sides_of_a_fold(loans: Any) -> None:
+    X, y, customer = loans
+    seen: list[set[int]] = []
+
+    class Spy(LogisticRegression):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            seen.append(set(X[:, -1].astype(int)))
+            return super().fit(X, y, sample_weight)
+
+    rows = np.column_stack([X, customer])
+    clf = pl.ProperCalibratedClassifierCV(Spy(max_iter=500), cv=5).fit(rows, y, groups=customer)
+    assert len(seen) == 5 and len(clf.calibrated_classifiers_) == 5
+    everyone = set(customer)
+    held_out = [everyone - part for part in seen]
+    assert sum(map(len, held_out)) == len(everyone) and set.union(*held_out) == everyone
+    # One pair a fold: the calibrator inside keeps customers together as well, and fits.
+    pl.ProperCalibratedClassifierCV(LogisticRegression(), cv=3, ensemble=True).fit(
+        X, y, groups=customer
+    )
+
+
+def test_weights_reach_the_last_step_of_a_pipeline(loans: Any) -> None:
+    X, y, _ = loans
+    weight = np.where(X[:, 0] > 0, 1.0, 3.0)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    weighed = pl.ProperCalibratedClassifierCV(pipeline, ensemble=False).fit(X, y, weight)
+    plain = pl.ProperCalibratedClassifierCV(pipeline, ensemble=False).fit(X, y)
+    inner = [c.calibrated_classifiers_[0][0][-1].coef_ for c in (weighed, plain)]
+    assert not np.allclose(*inner)
+    expected = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        X, y, logisticregression__sample_weight=weight
+    )
+    np.testing.assert_array_equal(inner[0], expected[-1].coef_)
+
+
+def test_a_learner_without_weights_is_said(loans: Any) -> None:
+    X, y, _ = loans
+    with pytest.warns(UserWarning, match="used for the calibration only"):
+        pl.ProperCalibratedClassifierCV(KNeighborsClassifier(), cv=2).fit(
+            X[:400], y[:400], np.full(400, 2.0)
+        )
+
+
+def test_metadata_is_routed_as_scikit_learn_does(loans: Any) -> None:
+    X, y, customer = loans
+    weight = np.where(X[:, 0] > 0, 1.0, 3.0)
+    booster = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    with config_context(enable_metadata_routing=True):
+        from sklearn.exceptions import UnsetMetadataPassedError
+
+        with pytest.raises(UnsetMetadataPassedError):
+            pl.ProperCalibratedClassifierCV(booster).fit(X, y, sample_weight=weight)
+        asked = pl.ProperCalibratedClassifierCV(booster.set_fit_request(sample_weight=True))
+        asked.fit(X, y, sample_weight=weight, groups=customer)
+        pipeline = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            LogisticRegression().set_fit_request(sample_weight=True),
+        )
+        through = pl.ProperCalibratedClassifierCV(pipeline, ensemble=False)
+        through.fit(X, y, sample_weight=weight)
+    booster = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    expected = pl.ProperCalibratedClassifierCV(booster).fit(X, y, weight, customer)
+    np.testing.assert_array_equal(asked.predict_proba(X), expected.predict_proba(X))
+    plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(
+        X, y, logisticregression__sample_weight=weight
+    )
+    inner = through.calibrated_classifiers_[0][0]
+    np.testing.assert_array_equal(inner[-1].coef_, plain[-1].coef_)
+    with pytest.raises(TypeError, match="metadata routing"):
+        pl.ProperCalibratedClassifierCV(booster).fit(X, y, mood=weight)
