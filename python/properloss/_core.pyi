@@ -327,6 +327,8 @@ class Fit:
     @property
     def held_out_scores(self) -> _Floats | None: ...
     @property
+    def stages(self) -> list[str] | None: ...
+    @property
     def iterations(self) -> int: ...
 
 @type_check_only
@@ -335,8 +337,8 @@ class Task(TypedDict):
     labels: NDArray[np.uint8]
     weights: _Floats | None
     folds: NDArray[np.uint32] | None
-    progress: Callable[[dict[str, float]], object] | None
-    callback: Callable[[dict[str, float], Model], bool] | None
+    progress: Callable[[dict[str, Any]], object] | None
+    callback: Callable[[dict[str, Any], Model], bool] | None
     checkpoint: tuple[str, float] | None
 
 @type_check_only

@@ -15,8 +15,9 @@ except ImportError:  # scikit-learn < 1.9
         """Stands in where scikit-learn has no callbacks yet."""
 
 
-#: What the engine reports after an iteration: ``iteration``, ``loss``, ``gap``, ...
-Iteration = Mapping[str, float]
+#: What the engine reports after an iteration: ``iteration``, ``loss``, ``gap``, ...; where iterations
+#: differ, also ``stage`` in words, and ``at_most`` as many of them.
+Iteration = Mapping[str, Any]
 
 
 class ProgressLine:
@@ -31,8 +32,10 @@ class ProgressLine:
     def __call__(self, iteration: Iteration) -> None:
         seconds = time.perf_counter() - self.start
         done = int(iteration["iteration"])
+        stage = iteration.get("stage")
+        at_most = iteration.get("at_most", self.max_iter)
         self._write(
-            f"{self.name}: {done}/{self.max_iter}  loss {iteration['loss']:.6g}"
+            f"{self.name}: {done}/{at_most}  {stage + '  ' if stage else ''}loss {iteration['loss']:.6g}"
             f"  gap {iteration['gap']:.3g}  [{seconds:.1f}s, {done / max(seconds, 1e-9):.0f} it/s]"
         )
 

@@ -195,7 +195,17 @@ class ProperLossClassifier(ProperClassifier):
         What the learned link cost on held-out rows beside logistic regression, in nats over all
         rows, and what it can cost at most, whatever the data (two classes).
     n_iter_ : int
-        Passes over the rows.
+        Iterations: a point of the path each, then the average, the link and the second fit (three
+        classes or more: passes over the rows).
+    stages_ : list of str
+        What each iteration was: columns, path, average, link or refit (two classes).
+    history_ : dict of str to ndarray
+        Where each iteration led (two classes): ``loss`` is the mean held-out log-loss reached so far,
+        ``gap`` the norm of the mean gradient where a pass last looked, ``score_min`` and
+        ``score_max`` the held-out scores there, ``slope_min`` and ``slope_max`` the slopes of the
+        link relative to the sigmoid's, ``step`` the share of the second fit (1 elsewhere).
+    termination_ : str
+        ``"converged"``, or ``"stopped"`` by a callback: then the points seen so far are averaged.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -346,6 +356,7 @@ class ProperLossClassifier(ProperClassifier):
 
     def _set_fit(self, fit: _core.Fit) -> None:
         super()._set_fit(fit)
+        self.stages_ = fit.stages or []
         self._set_learned(json.loads(fit.learned or "{}"))
 
     def _set_learned(self, learned: dict[str, Any]) -> None:

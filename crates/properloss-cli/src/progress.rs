@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use properloss::train::{Iteration, Observer};
+use properloss::train::{Iteration, Observer, Stage};
 
 use crate::output::Talk;
 
@@ -89,17 +89,19 @@ pub struct Watch<'a> {
     progress: &'a Progress,
     /// What stands before the iteration, such as the method; then the bar counts other things.
     prefix: Option<String>,
+    /// What the fit is at, where its steps differ.
+    stage: Option<String>,
 }
 
 impl<'a> Watch<'a> {
     /// The bar counts the iterations.
     pub fn new(progress: &'a Progress) -> Self {
-        Self { progress, prefix: None }
+        Self { progress, prefix: None, stage: None }
     }
 
     /// The bar counts something else; the iteration goes into the message.
     pub fn within(progress: &'a Progress, prefix: String) -> Self {
-        Self { progress, prefix: Some(prefix) }
+        Self { progress, prefix: Some(prefix), stage: None }
     }
 }
 
@@ -114,10 +116,19 @@ impl Observer for Watch<'_> {
                 }
                 None => {
                     self.progress.bar.set_position(at.iteration as u64);
-                    self.progress.message(format!("iterations, loss {:.6}", at.loss));
+                    let what = self.stage.as_deref().unwrap_or("iterations");
+                    self.progress.message(format!("{what}, loss {:.6}", at.loss));
                 }
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, stage: &Stage) {
+        if self.progress.waiting.is_some() && self.prefix.is_none() {
+            self.progress.bar.set_length(stage.at_most as u64);
+            self.progress.message(stage.name.clone());
+            self.stage = Some(stage.name.clone());
+        }
     }
 }

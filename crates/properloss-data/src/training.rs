@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use properloss::rows::{Local, Rows};
 use properloss::sample::Sample;
 use properloss::train::registry::method;
-use properloss::train::{Fit, Iteration, Method, Model, Observer, Settings, Value};
+use properloss::train::{Fit, Iteration, Method, Model, Observer, Settings, Stage, Value};
 
 use crate::checkpoint::{self, Run};
 use crate::error::Result;
@@ -70,9 +70,9 @@ impl Trained {
         file
     }
 
-    /// Iterations, or passes over the rows where there are no iterations.
+    /// Iterations that were made.
     pub fn iterations(&self) -> usize {
-        self.fit.proper.as_ref().map_or(self.fit.iterations(), |proper| proper.passes)
+        self.fit.iterations()
     }
 }
 
@@ -171,6 +171,10 @@ impl Observer for Keeper<'_> {
         model: &dyn Fn() -> properloss::Result<Model>,
     ) -> ControlFlow<()> {
         self.observer.observe_model(iteration, model)
+    }
+
+    fn begin(&mut self, stage: &Stage) {
+        self.observer.begin(stage);
     }
 
     fn wants_checkpoint(&mut self) -> bool {

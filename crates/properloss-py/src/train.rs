@@ -7,7 +7,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::certify::{Certificate, Field};
 use properloss::sample::Sample;
 use properloss::train::registry;
-use properloss::train::{Iteration, Kind, OptionSpec, Settings, Value};
+use properloss::train::{Iteration, Kind, OptionSpec, Settings, Stage, Value};
 use properloss_data::model_file::{learned, plain_options};
 use properloss_data::training::{Checkpoints, Trained, Training};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -70,7 +70,14 @@ impl Fit {
         Some(PyArray1::from_slice(py, &proper.held_out_scores))
     }
 
-    /// Iterations, or passes over the rows where there are no iterations.
+    /// What each iteration was, of the default.
+    #[getter]
+    fn stages(&self) -> Option<Vec<&'static str>> {
+        let proper = self.inner.fit.proper.as_deref()?;
+        Some(proper.stages.iter().map(|stage| stage.name()).collect())
+    }
+
+    /// Iterations that were made.
     #[getter]
     fn iterations(&self) -> usize {
         self.inner.iterations()
@@ -138,11 +145,19 @@ const QUANTITIES: [Quantity; 10] = [
     ("weight_change", |it| it.weight_change),
 ];
 
-/// An iteration as a dict.
-pub fn row<'py>(py: Python<'py>, iteration: &Iteration) -> PyResult<Bound<'py, PyDict>> {
+/// An iteration as a dict, with what the run did in it.
+pub fn row<'py>(
+    py: Python<'py>,
+    iteration: &Iteration,
+    stage: Option<&Stage>,
+) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for (name, value) in QUANTITIES {
         row.set_item(name, value(iteration))?;
+    }
+    if let Some(stage) = stage {
+        row.set_item("stage", &stage.name)?;
+        row.set_item("at_most", stage.at_most)?;
     }
     Ok(row)
 }

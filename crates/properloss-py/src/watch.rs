@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use properloss::Result;
-use properloss::train::{self, Iteration, Observer};
+use properloss::train::{self, Iteration, Observer, Stage};
 use pyo3::prelude::*;
 
 use crate::doorway::on_live_threads;
@@ -46,7 +46,7 @@ pub fn train<T: Send>(
         std::thread::scope(|scope| {
             let stop = &stop;
             let fit = scope.spawn(move || {
-                let mut watch = Watch { stop, sender, report, every_iteration };
+                let mut watch = Watch { stop, sender, report, every_iteration, stage: None };
                 on_live_threads(|| work(stop, &mut watch))
             });
             let outcome = wait(listeners, &receiver);
@@ -69,6 +69,7 @@ pub fn train<T: Send>(
 /// What a fit sends: an iteration and, if it waits for an answer, what the answer is about.
 struct Report {
     iteration: Iteration,
+    stage: Option<Stage>,
     question: Option<Question>,
 }
 
@@ -85,18 +86,18 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
     loop {
         let timeout = next_tick.saturating_duration_since(Instant::now());
         match receiver.recv_timeout(timeout) {
-            Ok(Report { iteration, question }) => {
+            Ok(Report { iteration, stage, question }) => {
                 if let (Some(callback), Some(Question { model, answer })) =
                     (&listeners.callback, question)
                 {
                     let stop = Python::attach(|py| -> PyResult<bool> {
-                        let row = crate::train::row(py, &iteration)?;
+                        let row = crate::train::row(py, &iteration, stage.as_ref())?;
                         callback.bind(py).call1((row, Model::unscaled(model)))?.is_truthy()
                     })?;
                     // The fit waits for this answer; it can only be gone if it panicked.
                     let _ = answer.send(stop);
                 }
-                latest = Some(iteration);
+                latest = Some((iteration, stage));
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -104,8 +105,8 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
         if Instant::now() >= next_tick {
             Python::attach(|py| -> PyResult<()> {
                 py.check_signals()?;
-                if let (Some(progress), Some(iteration)) = (&listeners.progress, latest.take()) {
-                    progress.bind(py).call1((crate::train::row(py, &iteration)?,))?;
+                if let (Some(progress), Some((at, stage))) = (&listeners.progress, latest.take()) {
+                    progress.bind(py).call1((crate::train::row(py, &at, stage.as_ref())?,))?;
                 }
                 Ok(())
             })?;
@@ -120,11 +121,13 @@ pub struct Watch<'a> {
     sender: mpsc::Sender<Report>,
     report: bool,
     every_iteration: bool,
+    stage: Option<Stage>,
 }
 
 impl Observer for Watch<'_> {
     fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {
-        let report = Report { iteration: *iteration, question: None };
+        let stage = if self.report { self.stage.clone() } else { None };
+        let report = Report { iteration: *iteration, stage, question: None };
         if self.stop.load(Ordering::Relaxed) || (self.report && self.sender.send(report).is_err()) {
             return ControlFlow::Break(());
         }
@@ -143,11 +146,16 @@ impl Observer for Watch<'_> {
         let Ok(model) = model() else { return ControlFlow::Break(()) };
         let (answer, stop) = mpsc::sync_channel(1);
         let question = Some(Question { model, answer });
-        let sent = self.sender.send(Report { iteration: *iteration, question });
+        let stage = self.stage.clone();
+        let sent = self.sender.send(Report { iteration: *iteration, stage, question });
         // No answer comes when the caller has left with an exception.
         if sent.is_err() || stop.recv().unwrap_or(true) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    fn begin(&mut self, stage: &Stage) {
+        self.stage = Some(stage.clone());
     }
 }

@@ -131,7 +131,7 @@ pub(super) fn finish(
     let trained = {
         let progress = match trainer.max_iter() {
             Some(length) => Progress::iterations(talk, length, "iterations"),
-            None => Progress::spinner(talk, "cross-validating"),
+            None => Progress::iterations(talk, 1, "cross-validating"),
         };
         let sample = parts.train.sample()?;
         trainer.run(&sample, &STOP, &mut Watch::new(&progress))?

@@ -22,9 +22,28 @@ use crate::error::{Error, Result};
 /// # Ok::<(), properloss::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Knots"))]
 pub struct PiecewiseAffine {
     x: Vec<f64>,
     y: Vec<f64>,
+}
+
+/// Knots as they are stored, not yet checked.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Knots {
+    x: Vec<f64>,
+    y: Vec<f64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Knots> for PiecewiseAffine {
+    type Error = Error;
+
+    fn try_from(Knots { x, y }: Knots) -> Result<Self> {
+        Self::new(x, y)
+    }
 }
 
 impl PiecewiseAffine {

@@ -31,6 +31,7 @@ pub(super) struct Stop {
 
 /// A step and the change of the unpenalised gradient along it; zero in the lanes that did not move.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Pair {
     s: Vec<Lane>,
     y: Vec<Lane>,
@@ -38,6 +39,7 @@ struct Pair {
 
 /// Where eight models are, and what is known of their loss.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Anchor {
     pub w: Vec<Lane>,
     /// Summed loss without penalty, and its gradient.
@@ -47,6 +49,7 @@ pub(super) struct Anchor {
 
 /// The memory of eight models.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Walkers {
     /// Number of the first model.
     pub first: usize,

@@ -1,9 +1,16 @@
-//! The default estimator as a method of the registry.
+//! The default estimator as a method of the registry, and as a trainer.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::state::{self, State};
 use super::{Folds, ProperLoss, Refit};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::link::InverseLink;
 use crate::rows::Rows;
-use crate::train::{Estimator, Fit, Kind, Method, Observer, OptionSpec, Termination, Value};
+use crate::train::{
+    Fit, Iteration, Kind, Method, Model, OptionSpec, Stage, Termination, Trainer, Value,
+};
 
 /// As the registry lists it.
 pub(crate) fn method() -> Method {
@@ -55,26 +62,70 @@ pub(crate) fn method() -> Method {
     }
 }
 
-impl Estimator for ProperLoss {
-    fn run(
+/// One iteration is one point of the path, or what follows it. Its numbers:
+///
+/// | field | what it is here |
+/// |---|---|
+/// | `loss` | mean *held-out* log-loss of what was reached so far |
+/// | `gap` | norm of the mean gradient of the log-loss, at the weights that a pass looked at last |
+/// | `step` | 1; the share of the second fit at the end |
+/// | `score_min`, `score_max` | the least and the largest held-out score of that pass |
+/// | `slope_min`, `slope_max` | the slopes of the link relative to the sigmoid's |
+/// | `link_change`, `weight_change` | as everywhere |
+impl Trainer for ProperLoss {
+    type State = State;
+
+    fn start(&self, rows: &mut dyn Rows) -> Result<State> {
+        self.check()?;
+        State::new(rows.shape())
+    }
+
+    fn step(
         &self,
+        state: &mut State,
         rows: &mut dyn Rows,
-        _resume: Option<&[u8]>,
-        _observer: &mut dyn Observer,
-    ) -> Result<Fit> {
-        let Some(sample) = rows.sample() else {
-            return Err(Error::WrongAnswer { expected: "rows in memory" });
-        };
-        let given =
-            rows.folds().map(|folds| Self { folds: Folds::Given(folds.to_vec()), ..self.clone() });
-        let proper = given.as_ref().unwrap_or(self).fit_until(&sample, &|| rows.interrupted())?;
+    ) -> Result<ControlFlow<Termination, Iteration>> {
+        let iteration = state.step(self, rows)?;
+        Ok(iteration.map_or(ControlFlow::Break(Termination::Converged), ControlFlow::Continue))
+    }
+
+    fn resumed(&self, state: &mut State, rows: &mut dyn Rows) -> Result<()> {
+        state.check(rows.shape().columns)
+    }
+
+    /// The rows themselves stay as they are: the state knows its own scaling.
+    fn vectors<'s>(&'s self, _: &'s State) -> Vec<&'s [f64]> {
+        Vec::new()
+    }
+
+    /// The state alone tells when the end is reached.
+    fn settled(&self, _: &[Iteration]) -> Option<Termination> {
+        None
+    }
+
+    fn reached<'s>(&'s self, state: &'s State) -> (&'s [f64], Arc<dyn InverseLink>) {
+        state.reached()
+    }
+
+    fn model(&self, state: &State, rows: &dyn Rows) -> Result<Model> {
+        state.model(rows.shape().columns)
+    }
+
+    fn stage(&self, state: &State) -> Option<Stage> {
+        let at_most = state::most_steps(self);
+        state.next_words().map(|name| Stage { name, at_most })
+    }
+
+    fn finish(&self, mut state: State, rows: &mut dyn Rows, fit: Fit) -> Result<Fit> {
+        state.stop();
+        while state.step(self, rows)?.is_some() {}
+        let mut proper = state.fit(self, rows)?;
+        proper.stages.truncate(fit.history.len());
         Ok(Fit {
             model: proper.model.clone(),
             scaling: proper.scaling.clone(),
-            termination: Termination::Converged,
-            history: Vec::new(),
-            certificates: Vec::new(),
             proper: Some(Box::new(proper)),
+            ..fit
         })
     }
 }

@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::linalg::{cholesky, dot, lane, product, solve};
-use super::rows::{FoldGrams, LANES, Lane};
+use super::rows::{FoldGrams, Halt, LANES, Lane};
 
 /// Up to this dimension every model is factored; above it one is, and the others are solved by
 /// conjugate gradients in its metric (a factorisation is O(d³), a step O(d²)).
@@ -15,13 +15,18 @@ const DIRECT: usize = 256;
 const ACCURATE: f64 = 1e-12;
 const MAX_STEPS: usize = 60;
 
-/// `H_k` of every model, and the parts they came from.
-#[derive(Debug, Clone, PartialEq)]
+/// `H_k` of every model, and the parts they came from. Stored is the reference alone, from which the
+/// rest follows.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Hessians {
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub grams: FoldGrams,
     /// Where they were taken: the weights of the model of all rows.
     pub reference: Vec<f64>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub of_model: Vec<Vec<f64>>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub gradient: Vec<Vec<f64>>,
 }
 
@@ -43,7 +48,6 @@ impl Hessians {
 }
 
 /// `x ↦ M_k^-1 x` for every model.
-#[derive(Debug)]
 pub(super) enum Metric<'a> {
     /// `H_k + P_k`, factored.
     Dense(Dense<'a>),
@@ -51,9 +55,10 @@ pub(super) enum Metric<'a> {
     Diagonal,
 }
 
-#[derive(Debug)]
+/// Once the caller asks to stop, answers come soon and are worth nothing.
 pub(super) struct Dense<'a> {
     hessians: &'a Hessians,
+    halt: Halt<'a>,
     /// The diagonal of every model's penalty.
     penalty: Vec<Vec<f64>>,
     /// Of every model, or of the last alone.
@@ -61,7 +66,7 @@ pub(super) struct Dense<'a> {
 }
 
 impl<'a> Dense<'a> {
-    pub(super) fn new(hessians: &'a Hessians, penalty: &[Vec<Lane>]) -> Self {
+    pub(super) fn new(hessians: &'a Hessians, penalty: &[Vec<Lane>], halt: Halt<'a>) -> Self {
         let (d, models) = (hessians.grams.dimension, hessians.of_model.len());
         let penalty: Vec<Vec<f64>> = (0..models)
             .map(|k| {
@@ -81,11 +86,13 @@ impl<'a> Dense<'a> {
             .map(|k| {
                 let mut a = hessians.of_model[k].clone();
                 (0..d).for_each(|j| a[j * d + j] += penalty[k][j]);
-                cholesky(&mut a, d);
+                if !halt() {
+                    cholesky(&mut a, d);
+                }
                 a
             })
             .collect();
-        Self { hessians, penalty, factors }
+        Self { hessians, halt, penalty, factors }
     }
 
     /// `(H_k + P_k)^-1 b`.
@@ -110,7 +117,7 @@ impl<'a> Dense<'a> {
         let mut size = dot(&r, &z);
         let enough = ACCURATE * size;
         for _ in 0..MAX_STEPS {
-            if size <= enough || size.is_nan() {
+            if size <= enough || size.is_nan() || (self.halt)() {
                 break;
             }
             let a = apply(&p);

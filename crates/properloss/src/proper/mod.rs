@@ -28,6 +28,7 @@ mod path;
 mod refit;
 mod rows;
 pub mod smooth;
+mod state;
 
 pub(crate) use estimator::method;
 
@@ -38,19 +39,17 @@ pub(crate) use folds::Random;
 pub use path::PathPoint;
 pub use refit::Refit;
 pub use smooth::LinkPoint;
+pub use state::Stage;
 
 use std::sync::Arc;
 
 use crate::calibration_certificate::FitBound;
-use crate::design::{Design, FittedScaling};
+use crate::design::FittedScaling;
 use crate::error::{Error, Result};
-use crate::link::{RelativeLink, Sigmoid};
+use crate::link::RelativeLink;
+use crate::rows::Local;
 use crate::sample::{Matrix, Sample};
-use crate::train::Model;
-use folds::Assignment;
-use path::{PathState, Scales};
-use rows::{FoldRows, Halt, Halted, LANES};
-use smooth::{Bins, Smooth, SmoothLink};
+use crate::train::{Model, Silent, run};
 
 /// Options of the default estimator; the defaults need no thought.
 ///
@@ -134,94 +133,15 @@ pub struct ProperFit {
     pub folds: Vec<u32>,
     /// Passes over the rows that were made.
     pub passes: usize,
+    /// What each iteration of the history was.
+    pub stages: Vec<Stage>,
 }
 
 impl ProperLoss {
     /// Fits to a sample.
     pub fn fit(&self, sample: &Sample<'_>) -> Result<ProperFit> {
-        self.fit_until(sample, &|| false)
-    }
-
-    /// As [`Self::fit`]; ends with [`Error::Interrupted`] soon after `stop` answers true.
-    pub fn fit_until(
-        &self,
-        sample: &Sample<'_>,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<ProperFit> {
-        self.check()?;
-        let (given, weights) = (*sample, self.weights(sample));
-        let sample = sample.with_weights(Some(&weights))?;
-        let folds = self.folds.assign(sample.labels(), &weights)?;
-        let mut rows = FoldRows::new(sample.matrix(), sample.labels(), &weights, &folds);
-        let path = self.path(&mut rows, stop).map_err(|Halted| Error::Interrupted)?;
-        let scaling = rows.scaling();
-        let design = Design::with_unchecked_values(sample.matrix(), scaling, true)?;
-
-        let last =
-            |models: &path::Models| linalg::lane(&models[folds.count / LANES], folds.count % LANES);
-        let (mut w, mut z) = (last(&path.w), path.held_out.clone());
-        let mut link = self.link(&z, &sample, &weights, &folds)?;
-        let (before, link_cost) = (link.score, LinkCost::of(&link, sample.total_weight())?);
-        let (mut share, mut count) = (0.0, path.passes);
-        if let Some(second) = refit::refit(&rows, &path, link.v.clone(), self.refit, stop)? {
-            count += second.passes;
-            let relinked = self.link(&second.held_out, &sample, &weights, &folds)?;
-            share = refit::share(link.score, relinked.score);
-            if share > 0.0 {
-                refit::blend(share, &mut w, &last(&second.w));
-                refit::blend(share, &mut z, &second.held_out);
-                link = self.link(&z, &sample, &weights, &folds)?;
-            }
-        }
-
-        let total = sample.total_weight();
-        let plain = rows.held_out_loss(&path.held_out) / total;
-        let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.v)?);
-        let (raw, intercept) = design.original_coefficients(&w);
-        let mut fit = ProperFit {
-            model: Model::new(raw, intercept, false, relative.clone())?,
-            slope_ratio: relative.slope_ratio(),
-            link: relative,
-            scaling: design.scaling().clone(),
-            c: path.c,
-            refit_share: share,
-            scaling_weights: path.scaling_weights,
-            path: path.points,
-            links: link.points,
-            held_out_log_loss: [plain, -before / total, -link.score / total],
-            held_out_scores: z,
-            point_scores: path.point_scores,
-            link_cost,
-            calibration_bound: None,
-            folds: folds.of_row,
-            passes: count,
-        };
-        fit.calibration_bound = self.calibration_bound(&fit, &given, 0.95)?;
-        Ok(fit)
-    }
-
-    /// PATH: standardises the columns, then takes the steps of the path.
-    fn path(
-        &self,
-        rows: &mut FoldRows<'_>,
-        halt: Halt<'_>,
-    ) -> std::result::Result<path::Path, Halted> {
-        let scales = Scales::new(&rows.moments(halt)?);
-        rows.standardise(scales.mean.clone(), scales.factors());
-        let mut state = PathState::new(&self.grid, &self.scalings, scales);
-        while state.step(rows, halt)?.is_continue() {}
-        state.finish(rows, halt)
-    }
-
-    fn link(
-        &self,
-        z: &[f64],
-        sample: &Sample<'_>,
-        weights: &[f64],
-        folds: &Assignment,
-    ) -> Result<SmoothLink> {
-        let bins = Bins::of_rows(z, sample.labels(), weights, &folds.of_row)?;
-        Smooth { smoothness: self.smoothness.clone(), ..Smooth::default() }.fit(&bins)
+        let fit = run(self, &mut Local::new(sample), None, &mut Silent)?;
+        fit.proper.map(|fit| *fit).ok_or(Error::Interrupted)
     }
 
     /// The weights of the rows times those of their classes.
@@ -291,15 +211,7 @@ impl ProperFit {
             .scaling_weights
             .iter()
             .filter(|(_, weight)| *weight >= 0.005)
-            .map(|(a, weight)| {
-                let name = match *a {
-                    1.0 => "standardised".to_owned(),
-                    0.0 => "as they are (one scale for all)".to_owned(),
-                    0.5 => "half-way standardised".to_owned(),
-                    a => format!("divided by the power {a} of their deviation"),
-                };
-                format!("{:.0} % {name}", 100.0 * weight)
-            })
+            .map(|(a, weight)| format!("{:.0} % {}", 100.0 * weight, path::scaling_name(*a)))
             .collect();
         if parts.is_empty() { "none has weight".to_owned() } else { parts.join(", ") }
     }

@@ -15,6 +15,7 @@ use super::linalg::lane;
 use super::metric::{Dense, Hessians, Metric};
 use super::path::{self, Models, Path};
 use super::rows::{FoldRows, Halt, Halted, LANES};
+use super::smooth;
 use crate::error::{Error, Result};
 use crate::link::{RelativeLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
@@ -69,25 +70,25 @@ pub(super) struct Refitted {
     pub passes: usize,
 }
 
-/// The weights under the link `v o sigma`, from the averaged path on. `None` if there is no refit,
-/// or if the link is so near the sigmoid that it would change nothing.
+/// False if there is no refit, or if the link is so near the sigmoid that it would change nothing.
+pub(super) fn is_worth_it(v: &PiecewiseAffine, kind: Refit) -> bool {
+    kind != Refit::None && smooth::slope_ratio(v) >= LEAST_RATIO
+}
+
+/// The weights under the link `v o sigma`, from the averaged path on.
 pub(super) fn refit(
     rows: &FoldRows<'_>,
     path: &Path,
     v: PiecewiseAffine,
     kind: Refit,
     halt: Halt<'_>,
-) -> Result<Option<Refitted>> {
+) -> Result<Refitted> {
     let link = RelativeLink::new(Arc::new(Sigmoid), v)?;
-    if link.slope_ratio() < LEAST_RATIO {
-        return Ok(None);
-    }
     let curve = match kind {
-        Refit::None => return Ok(None),
-        Refit::Likelihood => Curve::Likelihood(&link),
         Refit::Canonical => Curve::Canonical(&link),
+        Refit::Likelihood | Refit::None => Curve::Likelihood(&link),
     };
-    descend(rows, path, &curve, halt).map(Some).map_err(|Halted| Error::Interrupted)
+    descend(rows, path, &curve, halt).map_err(|Halted| Error::Interrupted)
 }
 
 fn descend(
@@ -106,13 +107,13 @@ fn descend(
         None
     };
     let metric = match &hessians {
-        Some(hessians) => Metric::Dense(Dense::new(hessians, &path.penalty)),
+        Some(hessians) => Metric::Dense(Dense::new(hessians, &path.penalty, halt)),
         None => Metric::Diagonal,
     };
     let curvature: f64 = path
         .held_out
         .iter()
-        .zip(rows.weights)
+        .zip(&rows.weights)
         .map(|(&z, &weight)| if weight > 0.0 { weight * curve.curvature(z) } else { 0.0 })
         .sum();
     let mut result = Refitted { w: Vec::new(), held_out: path.held_out.clone(), passes: 0 };
@@ -128,7 +129,7 @@ fn descend(
         result.w.push(reached.anchor.w);
         result.passes = result.passes.max(1 + reached.passes);
     }
-    for (z, &weight) in result.held_out.iter_mut().zip(rows.weights) {
+    for (z, &weight) in result.held_out.iter_mut().zip(&rows.weights) {
         if weight == 0.0 {
             *z = 0.0;
         }

@@ -34,7 +34,7 @@ pub use canonical::CanonicalLossTrainer;
 pub use certified::{Candidate, Certified, CertifiedFit, Schedule, Slopes};
 pub use glmtron::Glmtron;
 pub use model::{Fit, Model};
-pub use observer::{Iteration, Observer, Silent, Termination};
+pub use observer::{Iteration, Observer, Silent, Stage, Termination};
 pub use registry::{Estimator, Method};
 pub use settings::{Checked, Kind, OptionSpec, Settings, Value};
 pub use slisotron::{Isotonic, Slisotron};

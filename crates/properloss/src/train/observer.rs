@@ -31,6 +31,15 @@ pub struct Iteration {
     pub weight_change: f64,
 }
 
+/// What a step is about to do, where steps differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// In words.
+    pub name: String,
+    /// Steps that the run takes at most.
+    pub at_most: usize,
+}
+
 /// Receives every [`Iteration`]; answers whether to go on.
 pub trait Observer {
     /// Called after each iteration. `ControlFlow::Break` stops the run with
@@ -46,6 +55,9 @@ pub trait Observer {
     ) -> ControlFlow<()> {
         self.observe(iteration)
     }
+
+    /// Called before a step of a trainer that has stages. The default does not look at it.
+    fn begin(&mut self, _stage: &Stage) {}
 
     /// Whether the state of the run should be stored now.
     fn wants_checkpoint(&mut self) -> bool {

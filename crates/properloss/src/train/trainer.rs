@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::{Fit, Iteration, Observer, Termination};
+use super::{Fit, Iteration, Model, Observer, Stage, Termination};
 use crate::certify::Certificate;
 use crate::error::Result;
 use crate::link::InverseLink;
@@ -50,6 +50,22 @@ pub trait Trainer: Sync {
     /// What the state has a number of for every coefficient; a checkpoint must agree.
     fn vectors<'s>(&'s self, state: &'s Self::State) -> Vec<&'s [f64]> {
         vec![self.reached(state).0]
+    }
+
+    /// The classifier reached so far.
+    fn model(&self, state: &Self::State, rows: &dyn Rows) -> Result<Model> {
+        let (w, link) = self.reached(state);
+        rows.model(w, link)
+    }
+
+    /// What the next step does, and how many there may be; `None` where iterations say it all.
+    fn stage(&self, _state: &Self::State) -> Option<Stage> {
+        None
+    }
+
+    /// What a method has to add to its fit, also to one that was stopped early.
+    fn finish(&self, _state: Self::State, _rows: &mut dyn Rows, fit: Fit) -> Result<Fit> {
+        Ok(fit)
     }
 
     /// One certificate an iteration, from a trainer that gives any.
@@ -102,6 +118,9 @@ pub fn run<T: Trainer>(
         if let Some(termination) = ended {
             break termination;
         }
+        if let Some(stage) = trainer.stage(&state) {
+            observer.begin(&stage);
+        }
         let iteration = match rayon_scope(|| trainer.step(&mut state, rows))? {
             ControlFlow::Continue(iteration) => {
                 Iteration { iteration: history.len() + 1, ..iteration }
@@ -109,10 +128,7 @@ pub fn run<T: Trainer>(
             ControlFlow::Break(termination) => break termination,
         };
         history.push(iteration);
-        let model = || {
-            let (w, link) = trainer.reached(&state);
-            rows.model(w, link)
-        };
+        let model = || trainer.model(&state, rows);
         if observer.observe_model(&iteration, &model).is_break() {
             break Termination::Stopped;
         }
@@ -122,15 +138,15 @@ pub fn run<T: Trainer>(
             observer.checkpoint(&bytes)?;
         }
     };
-    let (w, link) = trainer.reached(&state);
-    Ok(Fit {
-        model: rows.model(w, link)?,
+    let fit = Fit {
+        model: trainer.model(&state, rows)?,
         scaling: rows.scaling().0.clone(),
         termination,
         certificates: trainer.certificates(&state),
         history,
         proper: None,
-    })
+    };
+    rayon_scope(|| trainer.finish(state, rows, fit))
 }
 
 fn rayon_scope<R: Send>(work: impl FnOnce() -> R + Send) -> R {

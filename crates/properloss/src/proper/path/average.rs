@@ -8,6 +8,7 @@ const LEAST_WEIGHT: f64 = 0.01;
 
 /// One point of the path, as it is shown to the user.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PathPoint {
     /// `a`: columns count as if they were divided by the `a`-th power of their deviation. 1 is
     /// standardised columns, 0 one scale for all.
@@ -25,6 +26,7 @@ pub struct PathPoint {
 
 /// The averaged path.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct Path {
     pub points: Vec<PathPoint>,
     /// Averaged weights of every fold model and of the model of all rows.
@@ -120,7 +122,7 @@ pub(super) fn average(
         for group in 0..groups {
             rows.held_out_scores(group * LANES, &w[group], scores, halt)?;
         }
-        for (z, &weight) in scores.iter_mut().zip(rows.weights) {
+        for (z, &weight) in scores.iter_mut().zip(&rows.weights) {
             if weight == 0.0 {
                 *z = 0.0;
             }

@@ -76,6 +76,7 @@ pub(super) type Models = Vec<Vec<Lane>>;
 
 /// A point of the path with the models it led to.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Visited {
     /// Number of the scaling and of the strength; `None` for the model of the intercept alone.
     at: Option<(usize, usize)>,
@@ -101,6 +102,7 @@ struct Reached {
 
 /// How far the path has come: plain data.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct PathState {
     grid: Vec<f64>,
     scalings: Vec<f64>,
@@ -112,9 +114,21 @@ pub(super) struct PathState {
     start: usize,
     passes: usize,
     stage: Stage,
+    look: Look,
+}
+
+/// What the last pass with gradients told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Look {
+    /// Norm of the mean gradient of the loss, without penalty, of the model of all rows.
+    pub gap: f64,
+    /// Least and largest held-out score.
+    pub reach: (f64, f64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Stage {
     /// The model without features; the reference of the quadratic models.
     Begin,
@@ -139,6 +153,60 @@ impl PathState {
             quadratic: None,
             passes: 0,
             stage: Stage::Begin,
+            look: Look { gap: 0.0, reach: (0.0, 0.0) },
+        }
+    }
+
+    /// What was not stored.
+    pub(super) fn restore(&mut self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<(), Halted> {
+        self.quadratic.as_mut().map_or(Ok(()), |quadratic| quadratic.restore(rows, halt))
+    }
+
+    /// The model of all rows at the best point so far, and the summed held-out loss there.
+    pub(super) fn reached(&self) -> Option<(Vec<f64>, f64)> {
+        let best = self.visited.iter().max_by(|a, b| a.score.total_cmp(&b.score))?;
+        let price = best.at.map_or(NULL_PRICE, |at| self.price(at));
+        let last = self.scales.models() - 1;
+        Some((lane(best.w.get(last / LANES)?, last % LANES), -best.score - price))
+    }
+
+    /// What the last pass with gradients told.
+    pub(super) fn look(&self) -> Look {
+        self.look
+    }
+
+    /// Passes over the rows so far.
+    pub(super) fn passes(&self) -> usize {
+        self.passes
+    }
+
+    /// What the next step does, in words.
+    pub(super) fn next_words(&self) -> String {
+        match self.stage {
+            Stage::Begin => "the path: its first model".to_owned(),
+            Stage::Walk => match self.next() {
+                Some(((a, g), _)) => {
+                    let scaling = scaling_name(self.scalings[a]);
+                    let c = self.scales.strength(self.scalings[a], self.grid[g]);
+                    format!("the path: columns {scaling}, C = {c:.3}")
+                }
+                None => "the path: held-out scores".to_owned(),
+            },
+            Stage::Judge | Stage::Done => "the path: held-out scores".to_owned(),
+        }
+    }
+
+    /// Most steps of a path.
+    pub(super) fn most_steps(grid: usize, scalings: usize) -> usize {
+        let points = grid * scalings;
+        // The first, the points, an empty step at the end of each of two stages, the scores by eights.
+        1 + points + 2 + points.div_ceil(LANES)
+    }
+
+    /// No further points: what is left is their exact scores.
+    pub(super) fn stop_walking(&mut self) {
+        if self.stage == Stage::Walk {
+            self.stage = Stage::Judge;
         }
     }
 
@@ -164,7 +232,8 @@ impl PathState {
             }
             Stage::Done => return Ok(ControlFlow::Break(())),
         }
-        Ok(ControlFlow::Continue(()))
+        // Solvers end early when they are asked to: what they found then is not to be used.
+        if halt() { Err(Halted) } else { Ok(ControlFlow::Continue(())) }
     }
 
     /// The averages, once the path is done.
@@ -211,6 +280,7 @@ impl PathState {
                 rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, &mut held_out, halt)?;
             (anchor.loss, anchor.gradient) = (sums.loss, sums.gradient);
         }
+        self.look = Look::of(rows, &anchors, &held_out);
         self.passes += 1;
         self.visited[0].anchors = anchors;
         Ok(())
@@ -402,6 +472,7 @@ impl PathState {
             -self.visited[from].score
                 - self.visited[from].at.map_or(NULL_PRICE, |at| self.price(at))
         } else {
+            self.look = Look::of(rows, &anchors, &held_out);
             rows.held_out_loss(&held_out)
         };
         let score = -loss - self.price(to);
@@ -444,6 +515,33 @@ impl PathState {
     }
 }
 
+impl Look {
+    fn of(rows: &FoldRows<'_>, anchors: &[Anchor], held_out: &[f64]) -> Self {
+        let last = rows.models() - 1;
+        let gradient = &anchors[last / LANES].gradient;
+        let squares: f64 = gradient.iter().map(|g| g[last % LANES] * g[last % LANES]).sum();
+        Self { gap: squares.sqrt() / rows.total_weight, reach: reach(held_out) }
+    }
+}
+
+/// The least and the largest of numbers.
+pub(super) fn reach(z: &[f64]) -> (f64, f64) {
+    let ends = (f64::INFINITY, f64::NEG_INFINITY);
+    z.iter().fold(ends, |(low, high), &z| {
+        (if z < low { z } else { low }, if z > high { z } else { high })
+    })
+}
+
+/// A scaling of the columns, in words.
+pub(super) fn scaling_name(a: f64) -> String {
+    match a {
+        1.0 => "standardised".to_owned(),
+        0.0 => "as they are (one scale for all)".to_owned(),
+        0.5 => "half-way standardised".to_owned(),
+        a => format!("divided by the power {a} of their deviation"),
+    }
+}
+
 /// Whether there are rows enough for quadratic models, and columns and folds few enough.
 pub(super) fn is_tall(rows: &FoldRows<'_>) -> bool {
     let d = rows.dimension();
@@ -456,6 +554,6 @@ pub(super) fn is_tall(rows: &FoldRows<'_>) -> bool {
 }
 
 /// A dense metric under a penalty, from the Hessians of the quadratic models.
-fn dense<'a>(hessians: &'a Hessians, penalty: &[Vec<Lane>]) -> Metric<'a> {
-    Metric::Dense(Dense::new(hessians, penalty))
+fn dense<'a>(hessians: &'a Hessians, penalty: &[Vec<Lane>], halt: Halt<'a>) -> Metric<'a> {
+    Metric::Dense(Dense::new(hessians, penalty, halt))
 }

@@ -41,6 +41,7 @@ const MAX_GRAMS: usize = 12;
 
 /// The quadratic models: plain data.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Quadratic {
     hessians: Hessians,
     /// `t3² / (8 h2³)` at the first point.
@@ -72,6 +73,16 @@ impl Quadratic {
         let grams = rows.grams(&Curve::Logistic, &w, m, halt)?;
         let hessians = Hessians::new(grams, w, 1.0);
         Ok(Self { hessians, skew: f64::INFINITY, contraction: f64::INFINITY, grams: 1 })
+    }
+
+    /// The Hessians again, where only their reference was stored.
+    pub(super) fn restore(&mut self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<(), Halted> {
+        if self.hessians.of_model.is_empty() {
+            let w = std::mem::take(&mut self.hessians.reference);
+            let grams = rows.grams(&Curve::Logistic, &w, rows.used(), halt)?;
+            self.hessians = Hessians::new(grams, w, 1.0);
+        }
+        Ok(())
     }
 
     /// All models at the reference, where the Gram told their losses and gradients.
@@ -217,11 +228,11 @@ fn visit_with(
     let is_first = state.visited.len() == 1;
     if is_first {
         state.visited[0].anchors = quadratic.anchors();
-        state.start = climb(state, &quadratic);
+        state.start = climb(state, &quadratic, halt);
         to.1 = state.start;
     }
     let penalty = state.scales.penalty(state.scalings[to.0], state.grid[to.1]);
-    let metric = dense(&quadratic.hessians, &penalty);
+    let metric = dense(&quadratic.hessians, &penalty, halt);
     let Metric::Dense(factored) = &metric else { return (Ok(()), quadratic) };
     // The point before on the path, or the same strength under the scaling before; else any.
     let same_strength = to.0.checked_sub(1).and_then(|a| state.find((a, to.1)));
@@ -279,10 +290,10 @@ fn visit_with(
 }
 
 /// The strength whose quadratic models do best, uphill from the start.
-fn climb(state: &PathState, quadratic: &Quadratic) -> usize {
+fn climb(state: &PathState, quadratic: &Quadratic, halt: Halt<'_>) -> usize {
     let score = |g: usize| {
         let penalty = state.scales.penalty(state.scalings[0], state.grid[g]);
-        let metric = dense(&quadratic.hessians, &penalty);
+        let metric = dense(&quadratic.hessians, &penalty, halt);
         let w = stepped(state, &metric, &state.visited[0].anchors, &penalty);
         -quadratic.held_out(&w) - state.price((0, g))
     };

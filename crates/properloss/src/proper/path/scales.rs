@@ -22,6 +22,7 @@ const LARGEST: f64 = 1e200;
 
 /// Means and deviations of the columns, over all rows and over the rows of every model.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct Scales {
     pub mean: Vec<f64>,
     /// 0 for a column that is constant.
@@ -91,6 +92,11 @@ impl Scales {
     /// One over the deviations, 0 for constant columns.
     pub(in crate::proper) fn factors(&self) -> Vec<f64> {
         self.deviation.iter().map(|&s| if s > 0.0 { 1.0 / s } else { 0.0 }).collect()
+    }
+
+    /// Number of models.
+    pub(in crate::proper) fn models(&self) -> usize {
+        self.relative.len()
     }
 
     /// Columns that are not constant.

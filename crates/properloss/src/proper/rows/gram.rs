@@ -19,7 +19,7 @@ const MAX_PARTIAL: usize = 1 << 25;
 
 /// Per fold: `X'HX` (row-major, both triangles, intercept last), `X'r`, the loss and the weight.
 /// Sums over parts of the rows can be added.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::proper) struct FoldGrams {
     pub dimension: usize,
     pub gram: Vec<Vec<f64>>,

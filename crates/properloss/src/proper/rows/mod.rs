@@ -25,9 +25,12 @@ mod tiles;
 pub(super) use gram::FoldGrams;
 pub(super) use moments::FoldMoments;
 
-use super::folds::Assignment;
+use std::ops::Deref;
+
+use super::folds::{Assignment, Folds};
 use crate::design::FittedScaling;
-use crate::sample::Matrix;
+use crate::error::Result;
+use crate::sample::{Matrix, Sample};
 
 /// Models in one group of interleaved numbers.
 pub(super) const LANES: usize = 8;
@@ -42,13 +45,14 @@ pub(super) struct Halted;
 /// Answers whether to stop; looked at between parts of a pass.
 pub(super) type Halt<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Matrix, labels, weights and folds, and the standardisation `x̃ = F (x - c)` of the columns.
+/// Weight and fold of every row, what follows from them, and the standardisation `x̃ = F (x - c)` of
+/// the columns: all that a fit keeps of the rows beside the rows.
 #[derive(Debug)]
-pub(super) struct FoldRows<'a> {
-    pub matrix: Matrix<'a>,
-    pub labels: &'a [u8],
-    pub weights: &'a [f64],
-    pub folds: &'a Assignment,
+pub(super) struct Split {
+    pub weights: Vec<f64>,
+    /// The sum of the weights, class by class.
+    pub total_weight: f64,
+    pub folds: Assignment,
     /// Total weight of the rows each model is trained on.
     pub totals: Vec<f64>,
     /// Weight of the positives among them.
@@ -61,14 +65,12 @@ pub(super) struct FoldRows<'a> {
     factor: Vec<f64>,
 }
 
-impl<'a> FoldRows<'a> {
-    /// Columns as they are, until [`Self::standardise`].
-    pub(super) fn new(
-        matrix: Matrix<'a>,
-        labels: &'a [u8],
-        weights: &'a [f64],
-        folds: &'a Assignment,
-    ) -> Self {
+impl Split {
+    /// The rows of a sample under these weights. Columns as they are, until [`Self::standardise`].
+    pub(super) fn new(sample: &Sample<'_>, weights: Vec<f64>, folds: &Folds) -> Result<Self> {
+        let total_weight = sample.with_weights(Some(&weights))?.total_weight();
+        let labels = sample.labels();
+        let folds = folds.assign(labels, &weights)?;
         let count = folds.count;
         let (mut totals, mut positives) = (vec![0.0; count + 1], vec![0.0; count + 1]);
         let mut of_fold = vec![Vec::new(); count];
@@ -87,11 +89,10 @@ impl<'a> FoldRows<'a> {
             sums[..count].iter_mut().for_each(|inside| *inside = all - *inside);
         }
         let plain = weights.iter().all(|&weight| weight == 0.0 || weight == 1.0);
-        let columns = matrix.columns();
-        Self {
-            matrix,
-            labels,
+        let columns = sample.columns();
+        Ok(Self {
             weights,
+            total_weight,
             folds,
             totals,
             positives,
@@ -99,7 +100,7 @@ impl<'a> FoldRows<'a> {
             of_fold,
             mean: vec![0.0; columns],
             factor: vec![1.0; columns],
-        }
+        })
     }
 
     /// From now on weights are those of `F (x - c)`.
@@ -107,6 +108,29 @@ impl<'a> FoldRows<'a> {
         (self.mean, self.factor) = (mean, factor);
     }
 
+    /// With the rows themselves.
+    pub(super) fn rows<'a>(&'a self, sample: &Sample<'a>) -> FoldRows<'a> {
+        FoldRows { matrix: sample.matrix(), labels: sample.labels(), split: self }
+    }
+}
+
+/// Matrix and labels with the [`Split`] of the rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FoldRows<'a> {
+    pub matrix: Matrix<'a>,
+    pub labels: &'a [u8],
+    split: &'a Split,
+}
+
+impl Deref for FoldRows<'_> {
+    type Target = Split;
+
+    fn deref(&self) -> &Split {
+        self.split
+    }
+}
+
+impl FoldRows<'_> {
     /// The standardisation, as a model file stores it.
     pub(super) fn scaling(&self) -> FittedScaling {
         FittedScaling::Standardise { mean: self.mean.clone(), factor: self.factor.clone() }

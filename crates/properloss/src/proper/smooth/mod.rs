@@ -76,6 +76,7 @@ pub(super) fn default_smoothness() -> Vec<f64> {
 
 /// One of the links that were weighed.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkPoint {
     /// `lambda`; infinite for the sigmoid itself.
     pub smoothness: f64,
@@ -91,6 +92,7 @@ pub struct LinkPoint {
 
 /// The averaged link, and how likely it made what it did not see.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SmoothLink {
     /// `v` on `[0, 1]`; its slopes lie strictly between `1/TAU` and [`TAU`].
     pub v: PiecewiseAffine,
@@ -112,7 +114,7 @@ impl SmoothLink {
     }
 }
 
-fn slope_ratio(v: &PiecewiseAffine) -> f64 {
+pub(super) fn slope_ratio(v: &PiecewiseAffine) -> f64 {
     let (low, high) = v.slope_range();
     high.max(1.0 / low).max(1.0)
 }

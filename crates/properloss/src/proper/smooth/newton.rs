@@ -19,6 +19,7 @@ const ARMIJO: f64 = 1e-4;
 
 /// How a minimisation ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Certificate {
     /// Newton steps.
     pub steps: usize,
