@@ -464,6 +464,8 @@ class CalibrationMap:
     @property
     def numbers(self) -> dict[str, float]: ...
     @property
+    def certificate(self) -> str: ...
+    @property
     def link(self) -> InverseLink: ...
     @property
     def links(self) -> dict[str, _Floats]: ...
@@ -478,6 +480,7 @@ def fit_calibrator(
     folds: NDArray[np.uint32] | None,
     count: int,
     seed: int,
+    score_folds: NDArray[np.uint32] | None = None,
 ) -> CalibrationMap: ...
 
 _Columns = tuple[_Floats, NDArray[np.uint8], _Floats | None]

@@ -33,7 +33,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from properloss import _core, _multiclass, _registry
+from properloss import _certificate, _core, _multiclass, _registry
 from properloss._base import ProperClassifier, _checked
 from properloss._export import ExportMixin, class_names
 from properloss._input import (
@@ -79,6 +79,12 @@ def _columns(rows: list[dict[str, float | str]]) -> dict[str, NDArray[np.float64
 def _link_results(links: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
     columns = ("slope_ratio", "log_loss", "score", "weight")
     return {"smoothness": links["smoothness"]} | {f"smoothness_{c}": links[c] for c in columns}
+
+
+def _add_cost(results: dict[str, Any], cost: _certificate.LinkCost | None) -> None:
+    """What the link cost on held-out rows, beside what it can cost."""
+    if cost is not None:
+        results["link_cost"], results["link_cost_at_most"] = cost
 
 
 class ProperLossClassifier(ProperClassifier):
@@ -161,7 +167,16 @@ class ProperLossClassifier(ProperClassifier):
         The whole table: ``scaling`` and ``C`` (in the units of that scaling), ``C_log_loss``,
         ``C_score``, ``C_weight``; ``smoothness`` (infinite: the sigmoid),
         ``smoothness_slope_ratio``, ``smoothness_log_loss``, ...; held-out ``log_loss_path``
-        (logistic regression), ``log_loss_link`` and ``log_loss`` (the result).
+        (logistic regression), ``log_loss_link`` and ``log_loss`` (the result); ``link_cost`` and
+        ``link_cost_at_most``, those of ``link_cost_``.
+    calibration_bound_ : FitBound or None
+        At 95 %, the RMS distance of the probabilities of the training rows from the true ones given
+        the held-out score (``rms``; ``held_out_rms`` for the learned link on held-out scores), what
+        that supposes and the check of it: see docs/certificate.md. None with more than two classes,
+        ``class_weight`` or ``groups``.
+    link_cost_ : LinkCost or None
+        What the learned link cost on held-out rows beside logistic regression, in nats over all
+        rows, and what it can cost at most, whatever the data (two classes).
     n_iter_ : int
         Passes over the rows.
     n_features_in_ : int
@@ -248,6 +263,7 @@ class ProperLossClassifier(ProperClassifier):
         class_weight = _class_weight(self.class_weight, classes, labels, weights)
         self.classes_ = classes
         if len(classes) > 2:
+            self.calibration_bound_, self.link_cost_ = None, None
             end_of_fit = self._start_callbacks(
                 cast("_core.Task", {}), X, y, sample_weight, classes
             )
@@ -284,6 +300,8 @@ class ProperLossClassifier(ProperClassifier):
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
         self._set_fit(fit)
+        if groups is not None:
+            self._forget_bound()
         held_out = np.full(np.size(all_labels), np.nan)
         held_out[kept] = fit.held_out_scores
         self.cv_results_["held_out_scores"] = held_out
@@ -292,12 +310,19 @@ class ProperLossClassifier(ProperClassifier):
         end_of_fit()
         return self
 
+    def _forget_bound(self) -> None:
+        """Rows of one group need not be independent, which the bound supposes."""
+        self.calibration_bound_ = None
+        self._fitted["learned"]["certificate"].pop("calibration_bound", None)
+
     def _set_fit(self, fit: _core.Fit) -> None:
         super()._set_fit(fit)
         self._set_learned(json.loads(fit.learned or "{}"))
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         """What cross-validation weighed and found, of a fit or of a file."""
+        self.calibration_bound_: _certificate.FitBound | None = None
+        self.link_cost_: _certificate.LinkCost | None = None
         if not learned:
             return
         path, links = (_columns(learned[name]) for name in ("path", "links"))
@@ -316,6 +341,9 @@ class ProperLossClassifier(ProperClassifier):
             **_link_results(links),
             **dict(zip(losses, map(float, learned["held_out_log_loss"]), strict=True)),
         )
+        bound, cost = _certificate.parse(learned.get("certificate", {}))
+        self.calibration_bound_, self.link_cost_ = bound, cost
+        _add_cost(self.cv_results_, cost)
 
     @classmethod
     def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:
@@ -442,7 +470,13 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     cv_results_ : dict of ndarray and float
         ``smoothness`` (infinite: the identity), ``smoothness_slope_ratio``,
         ``smoothness_log_loss``, ``smoothness_score``, ``smoothness_weight``, ``log_loss_sigmoid``,
-        ``log_loss``.
+        ``log_loss``, ``link_cost``, ``link_cost_at_most``.
+    calibration_bound_ : FitBound or None
+        At 95 %, the RMS distance of the calibrated probabilities of these rows from the true ones,
+        what that supposes and the check of it: see docs/certificate.md (two classes).
+    link_cost_ : LinkCost or None
+        What the link cost on held-out rows beside ``sigmoid(a z + b)``, in nats over all rows, and
+        what it can cost at most.
 
     Examples
     --------
@@ -494,6 +528,10 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         self : object
             The fitted calibrator.
         """
+        return self._fit(X, y, sample_weight, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, score_folds: Any) -> Self:
+        """``score_folds`` where the scores of different folds came from different models."""
         z = self._scores(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(z, y)
@@ -501,6 +539,8 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, z, dtype=np.float64)
+        self.calibration_bound_: _certificate.FitBound | None = None
+        self.link_cost_: _certificate.LinkCost | None = None
         if z.ndim == 2:
             return self._fit_several(z, labels, weights)
         self.__dict__.pop("_several", None)
@@ -511,8 +551,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             kind=self.kind,
             smoothness=[float(value) for value in self.smoothness],
             **_folds(self.cv, labels, None, self.random_state),
+            score_folds=score_folds,
         )
         numbers = fit.numbers
+        bound, cost = _certificate.parse(json.loads(fit.certificate))
+        self.calibration_bound_, self.link_cost_ = bound, cost
         self.slope_ = numbers["slope"]
         self.intercept_ = numbers["intercept"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
@@ -524,6 +567,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             **_link_results(fit.links),
             **{name: numbers[name] for name in ("log_loss_sigmoid", "log_loss")},
         )
+        _add_cost(self.cv_results_, cost)
         return self
 
     def _fit_several(self, z: Any, labels: Any, weights: Any) -> Self:
@@ -697,6 +741,12 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         The labels.
     calibrated_classifiers_ : list of (estimator, ProperCalibrator)
         What was fitted; under ``ensemble="pooled"`` all share one calibrator.
+    calibration_bound_ : FitBound or None
+        At 95 %, the RMS distance of the calibrator on the held-out scores from the true probabilities
+        given these. Of the fold models, not of an estimator fitted to all rows. None with groups,
+        more than two classes, ``early_stopping`` or a ``relink`` that was kept (the held-out
+        labels had a part in the scores), and for ``ensemble=True``, where every calibrator has its
+        own.
     n_rounds_ : ndarray of int
         Rounds of the estimator of each fold, with ``early_stopping``.
     relink_gain_ : float
@@ -794,11 +844,19 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             self._add(base, z, labels, weights)
         else:
             self._cross_fit(base, X, y, labels, weights, groups)
+        self.calibration_bound_ = self._certified(groups)
         fitted = self.calibrated_classifiers_[0][0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
         return self
+
+    def _certified(self, groups: Any) -> _certificate.FitBound | None:
+        """The bound of the calibrator, if no held-out label had a part in the scores."""
+        seen = self.early_stopping or getattr(self, "relink_gain_", 0.0) > 0.0
+        if groups is not None or seen or (self.ensemble is True and not isinstance(self.cv, str)):
+            return None
+        return self.calibrated_classifiers_[0][1].calibration_bound_
 
     def _cross_fit(
         self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any
@@ -841,7 +899,8 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             return Folded(fits, models, held_out, None)
         # The calibrator holds out the same rows together.
         split = PredefinedSplit(fold[seen])
-        calibrator = self._calibrator(models[0], *held_out, cv=split)
+        folds = np.ascontiguousarray(fold[seen], dtype=np.uint32)
+        calibrator = self._calibrator(models[0], *held_out, cv=split, score_folds=folds)
         return Folded(fits, models, held_out, calibrator)
 
     def _relinked(
@@ -863,10 +922,10 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.calibrated_classifiers_.append(pair)
 
     def _calibrator(
-        self, model: Any, z: Any, labels: Any, weights: Any, cv: Any = 5
+        self, model: Any, z: Any, labels: Any, weights: Any, cv: Any = 5, score_folds: Any = None
     ) -> ProperCalibrator:
         calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
-        return calibrator.fit(z, labels, weights)
+        return calibrator._fit(z, labels, weights, score_folds)
 
     def _shared(self) -> ProperCalibrator:
         """The calibrator of all estimators, if there is one."""

@@ -7,7 +7,8 @@ use std::path::Path;
 use common::{Directory, fixture, strings};
 use properloss_data::encoder::{Column, ColumnKind, Label};
 use properloss_data::model_file::{
-    AnyFile, Fitted, History, Link, Preprocessing, Scaling, read_any,
+    AnyFile, FitCertificate, Fitted, History, Link, Preprocessing, Scaling, StoredBound,
+    StoredCost, read_any,
 };
 use properloss_data::{Classes, DataDescription, Encoder, Error, LossFile, Missing, ModelFile};
 use proptest::prelude::*;
@@ -415,5 +416,45 @@ proptest! {
         let length = bytes.len();
         bytes[position % length] = byte;
         let _ = ModelFile::from_json(&bytes, name());
+    }
+}
+
+/// A file keeps the certificates of its fit, a file without them reads as before, and numbers that
+/// cannot be are refused by name. Readers of the first version pass over fields they do not know.
+#[test]
+fn certificates() {
+    let certificate = FitCertificate {
+        calibration_bound: Some(StoredBound {
+            rms: 0.1,
+            held_out_rms: 0.125,
+            confidence: 0.95,
+            rows: 400,
+            folds: 5,
+            assumption: "the truth does not decrease".into(),
+            against_monotone: 0.5,
+            assumption_rejected: false,
+        }),
+        link_cost: Some(StoredCost { nats: -2.5, at_most: 0.4519 }),
+    };
+    let learned = Some(serde_json::json!({ "certificate": certificate }));
+    let with = ModelFile { fitted: Fitted { learned, ..model().fitted }, ..model() };
+    assert_eq!(with.fitted.certificate(), Some(certificate));
+    let json = with.to_json().unwrap();
+    let again = ModelFile::from_json(json.as_bytes(), Path::new("model.json")).unwrap();
+    assert_eq!(again, with);
+    let words = again.fitted.certificate().unwrap().words().join("\n");
+    for part in ["95 %", "400 training rows", "0.1000", "0.1250", "not rejected", "-2.50", "+0.45"]
+    {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert_eq!(model().fitted.certificate(), None);
+    for (good, bad, field) in [
+        ("\"rms\": 0.1", "\"rms\": 1.5", "certificate.calibration_bound.rms"),
+        ("\"against_monotone\": 0.5", "\"against_monotone\": -1", "against_monotone"),
+    ] {
+        assert!(json.contains(good));
+        let broken = json.replace(good, bad);
+        let error = ModelFile::from_json(broken.as_bytes(), Path::new("m")).unwrap_err();
+        assert!(error.to_string().contains(field), "{error}");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
 use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind};
+use properloss_data::model_file::FitCertificate;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -35,6 +36,7 @@ fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -
 #[pyclass(frozen, module = "properloss._core")]
 pub struct CalibrationMap {
     inner: Calibration,
+    certificate: FitCertificate,
 }
 
 #[pymethods]
@@ -53,6 +55,13 @@ impl CalibrationMap {
         ])
     }
 
+    /// What is certified, as JSON.
+    #[getter]
+    fn certificate(&self) -> PyResult<String> {
+        serde_json::to_string(&self.certificate)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// From `slope * z + intercept` to a probability.
     #[getter]
     fn link<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -67,9 +76,9 @@ impl CalibrationMap {
     }
 }
 
-/// The calibrator.
+/// The calibrator. `score_folds` where the scores of different folds came from different models.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, count, seed))]
+#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, count, seed, score_folds=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_calibrator(
     py: Python<'_>,
@@ -81,6 +90,7 @@ pub fn fit_calibrator(
     folds: Option<PyReadonlyArray1<'_, u32>>,
     count: usize,
     seed: u64,
+    score_folds: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<CalibrationMap> {
     let options = Calibrator {
         folds: folds_of(folds, count, seed)?,
@@ -93,6 +103,13 @@ pub fn fit_calibrator(
     };
     let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-    let fit = doorway::run(py, || options.fit(scores, labels, weights));
-    Ok(CalibrationMap { inner: fit.map_err(to_python)? })
+    let score_folds = score_folds.as_ref().map(|folds| folds.as_slice()).transpose()?;
+    let fit = doorway::run(py, || {
+        let map = options.fit(scores, labels, weights)?;
+        let bound = map.calibration_bound(scores, labels, weights, score_folds, 0.95)?;
+        Ok((map, bound))
+    });
+    let (inner, bound) = fit.map_err(to_python)?;
+    let certificate = FitCertificate::new(Some(bound), inner.link_cost);
+    Ok(CalibrationMap { inner, certificate })
 }

@@ -1,43 +1,51 @@
 //! The calibration certificate: a bound on the distance from the true probabilities that holds for
-//! a finite sample, without bins.
+//! a finite sample, without bins. On the rows of the page, and what the fit itself carries.
+
+use properloss::calibration_certificate::CalibrationBound;
+use properloss_data::model_file::FitCertificate;
 
 use crate::evaluation::Evaluation;
-use crate::text::shown;
+use crate::text::{escaped, shown};
 
-/// The probability with which the bound may fail.
-const DELTA: f64 = 0.05;
-
-/// With `η(s) = Pr[y = 1 | score s]` nondecreasing, and the rows independent of the fit,
-///
-/// ```text
-/// E (p - η)² <= L_n(p) - L_n(PAV) + (2/n) ln(1/δ)     with probability at least 1 - δ,
-/// ```
-/// `L_n` the mean log-loss of these rows and PAV their own isotonic regression. The square root of
-/// the right side, at most 1; none for weighted rows, for which this is not proved.
-pub fn rms_bound(evaluation: &Evaluation) -> Option<f64> {
-    if evaluation.weighted {
-        return None;
-    }
-    let excess = evaluation.summary.log_loss - evaluation.recalibrated_log_loss;
-    let bound = excess.max(0.0) + 2.0 / evaluation.rows as f64 * (1.0 / DELTA).ln();
-    Some(bound.sqrt().min(1.0))
-}
-
-/// The certificate in words.
+/// Of the rows of the page, in words.
 pub fn html(evaluation: &Evaluation) -> String {
-    match rms_bound(evaluation) {
-        None => {
-            "<p><strong>Calibration certificate.</strong> None: the bound is proved for rows of \
-                 equal weight only.</p>\n"
-                .to_owned()
-        }
+    let head = "<p><strong>Calibration certificate.</strong>";
+    match &evaluation.calibration_bound {
+        None => format!(
+            "{head} None: it is computed for at most a million rows. <code>properloss evaluate \
+             --certificate</code> takes more.</p>\n"
+        ),
         Some(bound) => format!(
-            "<p><strong>Calibration certificate.</strong> With 95 % confidence the probabilities are \
-             within <strong>{}</strong> of the true ones in root mean square, if these {} rows were \
-             not used to fit the model and the true probability does not fall as the score rises. \
-             The bound uses no bins and holds for this number of rows; it is wide for few of them.</p>\n",
-            shown(bound),
-            evaluation.rows,
+            "{head} With 95 % confidence the probabilities are within <strong>{}</strong> of the true ones \
+             in root mean square{}, if these {} rows were not used to fit the model and the true \
+             probability does not fall as the score rises ({}). The bound uses no bins and holds for \
+             this number of rows; it is wide for few of them.</p>\n",
+            shown(bound.rms),
+            bound.population_rms.map_or_else(String::new, |rms| {
+                format!(" on these rows, and within {} for the next one", shown(rms))
+            }),
+            bound.rows,
+            verdict(bound),
         ),
     }
+}
+
+fn verdict(bound: &CalibrationBound) -> String {
+    if bound.assumption_rejected() {
+        "these rows <strong>contradict</strong> the latter: the bound is void".to_owned()
+    } else {
+        format!(
+            "these rows do not contradict the latter: e-value {}, 20 would",
+            shown(bound.against_monotone)
+        )
+    }
+}
+
+/// What the model file says of the fit.
+pub fn of_the_fit(certificate: &FitCertificate) -> String {
+    let lines: Vec<String> = certificate.words().iter().map(|line| escaped(line)).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("<p><strong>Of the fit, on its own rows.</strong> {}.</p>\n", lines.join(".<br>"))
 }

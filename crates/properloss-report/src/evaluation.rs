@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use properloss::calibration_certificate::{CalibrationBound, HeldOut, calibration_bound};
 use properloss::link::InverseLink;
 use properloss::metrics::{CalibrationBlock, CorpDecomposition, LOG_LOSS_CLIP, Summary};
 use properloss::{Error, Result};
@@ -16,6 +17,8 @@ use crate::thresholds::thresholds;
 const CELLS: usize = 4096;
 /// Bars of the histogram of forecasts.
 pub const BARS: usize = 50;
+/// Rows up to which the certificate is computed: it needs a copy of them.
+pub const CERTIFIED: usize = 1_000_000;
 /// Rows a thread takes at a time.
 const CHUNK: usize = 1 << 14;
 
@@ -47,6 +50,8 @@ pub struct Evaluation {
     pub summary: Summary,
     /// Log-loss of the forecasts after isotonic recalibration on the same rows.
     pub recalibrated_log_loss: f64,
+    /// The calibration certificate at 95 %; none for more than [`CERTIFIED`] rows.
+    pub calibration_bound: Option<CalibrationBound>,
     /// The CORP reliability curve.
     pub blocks: Vec<CalibrationBlock>,
     /// The forecasts in cells, increasing.
@@ -88,7 +93,11 @@ impl Evaluation {
         if totals[0] == 0.0 || totals[1] == 0.0 {
             return Err(Error::OneClass { label: u8::from(totals[0] == 0.0) });
         }
-        Ok(Self::of_sorted(&rows, &forecasts, totals, weights.is_some()))
+        let mut evaluation = Self::of_sorted(&rows, &forecasts, totals, weights.is_some());
+        if rows.len() <= CERTIFIED {
+            evaluation.calibration_bound = Some(certified(&rows, &forecasts, weights.is_some())?);
+        }
+        Ok(evaluation)
     }
 
     fn of_sorted(rows: &[(f64, f64)], forecasts: &[f64], totals: [f64; 2], weighted: bool) -> Self {
@@ -146,6 +155,7 @@ impl Evaluation {
                 accuracy: mean(&|p, positive| f64::from(u8::from((p > 0.5) == positive))),
             },
             recalibrated_log_loss: blocks.iter().map(|b| b.weight * entropy(b.rate)).sum(),
+            calibration_bound: None,
             cells: cells(&groups),
             blocks,
             above,
@@ -163,6 +173,12 @@ impl Evaluation {
         let at = self.blocks.partition_point(|block| block.highest < forecast);
         self.blocks[at.min(self.blocks.len() - 1)].rate
     }
+}
+
+fn certified(rows: &[(f64, f64)], forecasts: &[f64], weighted: bool) -> Result<CalibrationBound> {
+    let labels: Vec<u8> = rows.iter().map(|&(_, w)| u8::from(w > 0.0)).collect();
+    let weights: Option<Vec<f64>> = weighted.then(|| rows.iter().map(|&(_, w)| w.abs()).collect());
+    calibration_bound(&HeldOut::new(forecasts, &labels, weights.as_deref(), None)?, 0.95)
 }
 
 /// The mean of `loss_b - loss_a` over the same rows, with its standard error.

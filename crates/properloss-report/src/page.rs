@@ -138,6 +138,9 @@ fn guarantees(subjects: &[&Subject], forecasts: &[Forecast]) -> String {
             let _ = writeln!(out, "<h3>{}</h3>", name(&subject.name));
         }
         out.push_str(&certificate::html(&forecast.evaluation));
+        if let Some(fitted) = subject.fitted().and_then(|fitted| fitted.certificate()) {
+            out.push_str(&certificate::of_the_fit(&fitted));
+        }
         if let Some(link) = &subject.link {
             let _ = writeln!(
                 out,

@@ -1,7 +1,13 @@
 //! The page: what it holds, that nothing of a name is markup, that it stays small.
 
+use properloss::calibration_certificate::{CalibrationBound, HeldOut, calibration_bound};
 use properloss_data::random::Random;
+use properloss_report::text::shown;
 use properloss_report::{Measured, Subject, page};
+
+fn plain_bound(p: &[f64], labels: &[u8]) -> CalibrationBound {
+    calibration_bound(&HeldOut::new(p, labels, None, None).unwrap(), 0.95).unwrap()
+}
 
 /// A model of two features with a learned link; names and classes are the caller's.
 fn model(names: [&str; 2], classes: [&str; 2], extra: &str) -> String {
@@ -162,7 +168,18 @@ fn probabilities_of_another_program_have_no_model() {
         Measured { subject: &subject, scores: &p, labels: &labels, weights: Some(&weights) };
     let html = page(&measured, None, "rows").unwrap();
     assert!(html.contains("figure-reliability-a") && !html.contains("figure-link-a"));
-    assert!(html.contains("None: the bound is proved for rows of equal weight only."));
+    // Equal weights are as good as none, but the next row has no weight.
+    let plain = Measured { weights: None, ..measured };
+    let bound = plain_bound(&p, &labels);
+    let words = format!("are within <strong>{}</strong> of the true ones", shown(bound.rms));
+    assert!(html.contains(&words) && !html.contains("for the next one"));
+    let html = page(&plain, None, "rows").unwrap();
+    assert!(html.contains(&words));
+    assert!(
+        html.contains(&format!("within {} for the next one", shown(bound.population_rms.unwrap())))
+    );
+    assert!(html.contains("do not contradict the latter"));
+    assert!(!html.contains("Of the fit, on its own rows."));
 }
 
 #[test]

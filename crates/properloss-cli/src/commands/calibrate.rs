@@ -5,7 +5,7 @@ use std::sync::Arc;
 use properloss::link::InverseLink;
 use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind};
 use properloss::train::Model;
-use properloss_data::model_file::{Fitted, ModelFile, program};
+use properloss_data::model_file::{FitCertificate, Fitted, ModelFile, program};
 use properloss_data::read::{for_each_row, open_table};
 use properloss_data::{Dataset, Format, ReadOptions, Source, UnknownCategory, read};
 use serde_json::{Value, json};
@@ -59,8 +59,13 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
         },
     };
     let calibration = calibrator.fit(&scores, &dataset.labels, dataset.weights.as_deref())?;
+    let weights = dataset.weights.as_deref();
+    let bound = calibration.calibration_bound(&scores, &dataset.labels, weights, None, 0.95)?;
+    let certificate = FitCertificate::new(Some(bound), calibration.link_cost);
     if let Some(file) = model {
-        let text = model_file(&calibration, &calibrator, &dataset, args)?.to_json();
+        let mut content = model_file(&calibration, &calibrator, &dataset, args)?;
+        content.fitted.learned = Some(json!({ "certificate": certificate }));
+        let text = content.to_json();
         file.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
     }
     if let Some(path) = &args.apply {
@@ -89,10 +94,11 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     let kind = if calibration.margin.is_some() { "probabilities" } else { "scores" };
     talk.say(format!(
         "calibrated {} {kind}: held-out log-loss {result:.4} (sigmoid alone {sigmoid:.4}), \
-         slope ratio {}\n{}",
+         slope ratio {}\n{}\n{}",
         dataset.rows(),
         short(calibration.slope_ratio),
         guarantee_words(calibration.slope_ratio),
+        certificate.words().join("\n"),
     ));
     Ok(())
 }

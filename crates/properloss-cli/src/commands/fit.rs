@@ -7,7 +7,7 @@ use properloss::certify::Certificate;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::{Termination, Value};
-use properloss_data::model_file::{learned, plain_options};
+use properloss_data::model_file::{FitCertificate, learned, plain_options};
 use properloss_report::svg;
 use serde_json::json;
 
@@ -241,12 +241,13 @@ fn proper_words(proper: &ProperFit) -> String {
     let [plain, linked, result] = proper.held_out_log_loss;
     format!(
         "held-out log-loss: logistic regression {plain:.4}, with the learned link {linked:.4}, \
-         result {result:.4}\ncolumns: {}\nC {}, slope ratio {}, share of the second fit {}\n{}",
+         result {result:.4}\ncolumns: {}\nC {}, slope ratio {}, share of the second fit {}\n{}\n{}",
         proper.scaling_words(),
         short(proper.c),
         short(proper.slope_ratio),
         short(proper.refit_share),
         guarantee_words(proper.slope_ratio),
+        FitCertificate::of(proper).words().join("\n"),
     )
 }
 

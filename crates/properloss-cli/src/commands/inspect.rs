@@ -36,6 +36,7 @@ pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
             json["columns"] = json!(sparse);
         }
         json["classes"] = json!(model.classes);
+        json["certificate"] = json!(model.fitted.certificate());
     }
     json["fitted"] = json!(fitted);
     let text = || {
@@ -51,6 +52,11 @@ pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
         if let AnyFile::Model(model) = &any {
             let [negative, positive] = &model.classes;
             text.push_str(&format!("{:<11} {negative:?} (0), {positive:?} (1)\n", "classes"));
+            let lines =
+                model.fitted.certificate().map_or_else(Vec::new, |certificate| certificate.words());
+            for (k, line) in lines.iter().enumerate() {
+                text.push_str(&format!("{:<11} {line}\n", if k == 0 { "certificate" } else { "" }));
+            }
         }
         text.push_str(&report.text());
         if let AnyFile::Model(model) = &any {

@@ -3,6 +3,8 @@
 use properloss::proper::ProperFit;
 use serde_json::{Value, json};
 
+use super::FitCertificate;
+
 /// Numbers and tables of the default estimator.
 pub fn learned(proper: &ProperFit) -> Value {
     let path: Vec<_> = proper
@@ -41,6 +43,7 @@ pub fn learned(proper: &ProperFit) -> Value {
         "path": path,
         "scaling_weights": proper.scaling_weights,
         "links": links,
+        "certificate": FitCertificate::of(proper),
     })
 }
 

@@ -11,6 +11,7 @@
 //! file keeps them to say how the model was fitted.
 
 mod bounds;
+mod certificate;
 mod history;
 mod json;
 mod learned;
@@ -27,6 +28,7 @@ use properloss::train::{Model, Settings, Value as Setting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use certificate::{FitCertificate, StoredBound, StoredCost};
 pub use history::History;
 pub use learned::learned;
 pub use link::Link;
@@ -126,6 +128,14 @@ pub struct Fitted {
     /// The program and its version.
     #[serde(default = "program")]
     pub program: String,
+}
+
+impl Fitted {
+    /// What was certified of the fit: `learned.certificate`.
+    pub fn certificate(&self) -> Option<FitCertificate> {
+        let value = self.learned.as_ref()?.get("certificate")?;
+        serde_json::from_value(value.clone()).ok()
+    }
 }
 
 /// A loss by itself, for use on other data: its link decides it, and which of the link's two losses
@@ -310,6 +320,7 @@ impl ModelFile {
             return Err(("classes".into(), "both have the same name".into()));
         }
         check_options(&self.fitted)?;
+        self.fitted.certificate().map_or(Ok(()), |certificate| certificate.check())?;
         self.history.as_ref().map_or(Ok(()), History::check)
     }
 }

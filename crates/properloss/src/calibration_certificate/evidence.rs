@@ -28,7 +28,7 @@ pub(super) fn largest(
     };
     // Each component alone reaches 1/δ here.
     let reach = |(slope, offset): (f64, f64)| (log_delta - offset) / slope;
-    let (mut low, mut high) = (0.0, f64::min(reach(lines[0]), reach(lines[1])));
+    let (mut low, mut high) = (0.0, f64::min(reach(lines[0]), reach(lines[1])).max(0.0));
     if !high.is_finite() {
         return f64::INFINITY;
     }

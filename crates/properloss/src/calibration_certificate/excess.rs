@@ -4,7 +4,7 @@ use std::ops::Add;
 
 use super::rows::{Fold, Row};
 
-/// `E_c`: excess losses, summed. Neither is negative: the probabilities themselves are increasing, so
+/// `E_c`: excess losses, summed. Where the probabilities increase with the score neither is negative:
 /// isotonic regression is at least as good for every proper loss.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Excess {
@@ -26,6 +26,13 @@ pub(super) fn total_excess(fold: &Fold) -> Excess {
     excess(&fold.rows, |_, row| row.positive)
 }
 
+impl Excess {
+    /// Where the probabilities increase with the score, less than 0 is rounding.
+    pub fn at_least_zero(self) -> Self {
+        Self { log: self.log.max(0.0), brier: self.brier.max(0.0) }
+    }
+}
+
 /// Rows pooled by isotonic regression.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pool {
@@ -35,14 +42,14 @@ pub(super) struct Pool {
     pub end: usize,
 }
 
-/// Isotonic regression of labels on rows in increasing order of their probabilities; rows of one
-/// probability are never apart. The values `positive/weight` increase. O(rows).
+/// Isotonic regression of labels on rows in increasing order of their scores; rows of one score
+/// are never apart. The values `positive/weight` increase. O(rows).
 pub(super) fn pool(rows: &[Row], label: impl Fn(usize, &Row) -> bool) -> Vec<Pool> {
     let mut pools: Vec<Pool> = Vec::new();
     let mut start = 0;
     while start < rows.len() {
         let mut next = Pool { weight: 0.0, positive: 0.0, end: start };
-        while next.end < rows.len() && rows[next.end].probability == rows[start].probability {
+        while next.end < rows.len() && rows[next.end].score == rows[start].score {
             let row = &rows[next.end];
             next.weight += row.weight;
             next.positive += if label(next.end, row) { row.weight } else { 0.0 };
@@ -77,5 +84,5 @@ pub(super) fn excess(rows: &[Row], label: impl Fn(usize, &Row) -> bool) -> Exces
         }
         start = pool.end;
     }
-    Excess { log: log.max(0.0), brier: brier.max(0.0) }
+    Excess { log, brier }
 }

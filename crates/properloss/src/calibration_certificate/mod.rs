@@ -12,7 +12,8 @@
 //! c = Brier:  E = Σ Brier(v) - Σ Brier(PAV),         κ = λ (1 - λ/2), 0 < λ < 2
 //! ```
 //!
-//! PAV is isotonic regression *fitted on these very rows*, `K` the number of folds (1 on fresh rows).
+//! PAV is isotonic regression *fitted on these very rows*, `K` the number of folds (1 on fresh rows). With
+//! folds `δ` is divided by what it costs that folds are dealt by class (`forecasts`).
 //! Proof, coverage and tightness: `docs/certificate.md`.
 //!
 //! | file | what it computes |
@@ -22,16 +23,20 @@
 //! | `plan` | `λ_c` and `ω_c`, from the probabilities alone |
 //! | `evidence` | the `D` at which the e-value reaches `1/δ` |
 //! | `monotonicity` | evidence against the assumption |
+//! | `forecasts` | the same for probabilities that were forecast row by row, and for a fit beside them |
 //! | `averaging` | the deterministic companion: what averaging links can cost |
 
 mod averaging;
 mod evidence;
 mod excess;
+mod forecasts;
 mod monotonicity;
 mod plan;
 mod rows;
 
 pub use averaging::{AveragingCost, averaging_cost};
+pub use forecasts::FitBound;
+pub(crate) use forecasts::Forecasts;
 pub use rows::HeldOut;
 
 use crate::error::{Error, Result};
@@ -82,14 +87,14 @@ impl CalibrationBound {
 /// # Ok::<(), properloss::Error>(())
 /// ```
 pub fn calibration_bound(held_out: &HeldOut<'_>, confidence: f64) -> Result<CalibrationBound> {
-    if !(confidence > 0.0 && confidence < 1.0) {
-        let (what, expected) = ("confidence", "strictly between 0 and 1");
-        return Err(Error::OutOfDomain { what, value: confidence, expected });
-    }
+    check_confidence(confidence)?;
     let folds: Vec<Fold> = held_out.folds();
-    let log_delta = (1.0 / (1.0 - confidence)).ln();
-    let components = plan::components(&folds, log_delta);
-    let excess = folds.iter().map(total_excess).fold(Excess::default(), |a, b| a + b);
+    let dealt = forecasts::deal_prices(&folds);
+    let log_delta =
+        (1.0 / (1.0 - confidence)).ln() + dealt.iter().sum::<f64>() / folds.len() as f64;
+    let components = plan::components(&folds, log_delta, 0.0);
+    let excess =
+        folds.iter().map(total_excess).fold(Excess::default(), |a, b| a + b).at_least_zero();
     let count = folds.len() as f64;
     let mass: f64 = folds.iter().map(Fold::mass).sum();
     let rms = |fresh: bool| {
@@ -103,6 +108,14 @@ pub fn calibration_bound(held_out: &HeldOut<'_>, confidence: f64) -> Result<Cali
         population_rms: (!held_out.weighted()).then(|| rms(true)),
         log_excess: excess.log,
         brier_excess: excess.brier,
-        against_monotone: monotonicity::evidence(&folds),
+        against_monotone: monotonicity::evidence(&folds, |k| dealt[k]),
     })
+}
+
+fn check_confidence(confidence: f64) -> Result<()> {
+    if confidence > 0.0 && confidence < 1.0 {
+        return Ok(());
+    }
+    let (what, expected) = ("confidence", "strictly between 0 and 1");
+    Err(Error::OutOfDomain { what, value: confidence, expected })
 }

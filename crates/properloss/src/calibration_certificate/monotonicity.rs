@@ -1,6 +1,6 @@
 //! Evidence against the assumption that the true probabilities do not decrease.
 //!
-//! Half of the rows (every second one in the order of the probabilities) propose bin frequencies `q`
+//! Half of the rows (every second one in the order of the scores) propose bin frequencies `q`
 //! that need not increase; the other half judges: `exp(Σ log-loss(PAV) - Σ log-loss(q))`. PAV is the
 //! best nondecreasing fit to the judging half, so if the truth `η` does not decrease this is at most
 //! `Π q(y)/η(y)`, which has a mean of at most 1 (with weights up to 1 as exponents, too, by Jensen).
@@ -12,9 +12,11 @@ use super::rows::{Fold, Row};
 /// Numbers of bins that are tried.
 const BINS: [usize; 5] = [3, 6, 12, 24, 48];
 
-/// The mean e-value over the folds.
-pub(super) fn evidence(folds: &[Fold]) -> f64 {
-    folds.iter().map(of_fold).sum::<f64>() / folds.len() as f64
+/// The mean e-value over the folds; a fold's is divided by `exp` of its price.
+pub(super) fn evidence(folds: &[Fold], price: impl Fn(usize) -> f64) -> f64 {
+    let sum: f64 =
+        folds.iter().enumerate().map(|(k, fold)| of_fold(fold) * (-price(k)).exp()).sum();
+    (sum / folds.len() as f64).min(f64::MAX)
 }
 
 fn of_fold(fold: &Fold) -> f64 {
@@ -49,17 +51,20 @@ fn proposed(proposing: &[Row], judging: &[Row], bins: usize) -> f64 {
         .map(|rows| {
             let weight: f64 = rows.iter().map(|row| row.weight).sum();
             let positive: f64 = rows.iter().filter(|row| row.positive).map(|row| row.weight).sum();
-            (rows[rows.len() - 1].probability, (positive + 0.5) / (weight + 1.0))
+            (rows[rows.len() - 1].score, (positive + 0.5) / (weight + 1.0))
         })
         .collect();
+    // Weight of the positives and the negatives of every bin.
+    let mut judged = vec![[0.0; 2]; parts.len()];
     let mut bin = 0;
-    let mut sum = 0.0;
     for row in judging {
-        while bin + 1 < parts.len() && row.probability > parts[bin].0 {
+        while bin + 1 < parts.len() && row.score > parts[bin].0 {
             bin += 1;
         }
-        let q = parts[bin].1;
-        sum += row.weight * (if row.positive { q } else { 1.0 - q }).ln();
+        judged[bin][usize::from(!row.positive)] += row.weight;
     }
-    sum
+    let log_likelihood = |([positive, negative], (_, q)): (&[f64; 2], &(f64, f64))| {
+        positive * q.ln() + negative * (1.0 - q).ln()
+    };
+    judged.iter().zip(&parts).map(log_likelihood).sum()
 }

@@ -4,10 +4,12 @@
 //! excess to be expected, which labels drawn from the probabilities themselves tell.
 
 use super::excess::{Excess, excess};
-use super::rows::Fold;
+use super::rows::{Fold, Row};
 
 /// So many draws of labels; their mean excess is known to a few per cent.
 const DRAWS: u64 = 8;
+/// Of a fold at most so many rows are used: the excess of right probabilities grows with the cube root.
+const MAX_ROWS: usize = 1000;
 /// The share of the component that the draws prefer; the other is there for surprises.
 const FAVOURITE: f64 = 0.9;
 
@@ -36,9 +38,12 @@ impl Component {
     }
 }
 
-/// `λ` minimises the bound `(λE + L)/κ(λ)` for the expected excess `E`, with `L = K ln(1/δ)`.
-pub(super) fn components(folds: &[Fold], log_delta: f64) -> [Component; 2] {
-    let expected = expected_excess(folds);
+/// `λ` minimises the bound `(λE + L)/κ(λ)` for the expected excess `E`, with `L = K ln(1/δ)`. To the
+/// excess of right probabilities `regret` nats are added, for those that are being learned.
+pub(super) fn components(folds: &[Fold], log_delta: f64, regret: f64) -> [Component; 2] {
+    let mut expected = expected_excess(folds);
+    let share = if expected.log > 0.0 { expected.brier / expected.log } else { 0.0 };
+    expected = expected + Excess { log: regret, brier: regret * share };
     let level = folds.len() as f64 * log_delta;
     // κ = 2λ(1-λ): Eλ² + 2Lλ - L = 0. Written without cancellation.
     let log = level / (level + (level * (level + expected.log)).sqrt());
@@ -60,17 +65,27 @@ pub(super) fn components(folds: &[Fold], log_delta: f64) -> [Component; 2] {
     components
 }
 
-/// The mean excess of labels drawn from the probabilities, with a fixed seed.
+/// The mean excess of labels drawn from the references, with a fixed seed.
 fn expected_excess(folds: &[Fold]) -> Excess {
-    let mut sum = Excess::default();
+    let mut expected = Excess::default();
     for (k, fold) in folds.iter().enumerate() {
+        let stride = fold.rows().div_ceil(MAX_ROWS);
+        let rows: Vec<Row> = fold
+            .rows
+            .iter()
+            .step_by(stride)
+            .map(|row| Row { probability: row.reference, ..*row })
+            .collect();
+        let mut sum = Excess::default();
         for draw in 0..DRAWS {
             let seed = (k as u64 * DRAWS + draw) << 40;
             let label = |i: usize, p: f64| unit(seed.wrapping_add(i as u64)) < p;
-            sum = sum + excess(&fold.rows, |i, row| label(i, row.probability));
+            sum = sum + excess(&rows, |i, row| label(i, row.probability)).at_least_zero();
         }
+        let scale = (fold.rows() as f64 / rows.len() as f64).cbrt() / DRAWS as f64;
+        expected = expected + Excess { log: scale * sum.log, brier: scale * sum.brier };
     }
-    Excess { log: sum.log / DRAWS as f64, brier: sum.brier / DRAWS as f64 }
+    expected
 }
 
 /// A number in `[0, 1)` from a counter: the finaliser of SplitMix64 (Steele, Lea and Flood 2014).

@@ -1,4 +1,8 @@
-//! Held-out rows, checked, and their folds in increasing order of the probabilities.
+//! Held-out rows, checked, and their folds in increasing order of the scores.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
@@ -58,43 +62,63 @@ impl<'a> HeldOut<'a> {
         self.weights.is_some()
     }
 
-    /// The folds that have rows of positive weight. Weights are divided by the largest.
     pub(super) fn folds(&self) -> Vec<Fold> {
-        let scale = self.weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
-        let mut order: Vec<usize> = (0..self.probabilities.len())
-            .filter(|&i| self.weights.is_none_or(|weights| weights[i] > 0.0))
-            .collect();
-        let fold = |i: usize| self.folds.map_or(0, |folds| folds[i]);
-        let key = |i: usize| (fold(i), self.probabilities[i]);
-        order.sort_unstable_by(|&i, &j| {
-            let ((a, p), (b, q)) = (key(i), key(j));
-            a.cmp(&b).then(p.total_cmp(&q)).then(i.cmp(&j))
-        });
-        let rows = |part: &[usize]| Fold {
-            rows: part
-                .iter()
-                .map(|&i| Row {
-                    // -0 and 0 are one probability.
-                    probability: self.probabilities[i] + 0.0,
-                    positive: self.labels[i] == 1,
-                    weight: self.weights.map_or(1.0, |weights| weights[i] / scale),
-                })
-                .collect(),
-        };
-        order.chunk_by(|&i, &j| fold(i) == fold(j)).map(rows).collect()
+        let Self { probabilities, labels, weights, folds } = *self;
+        let (scores, references) = (probabilities, probabilities);
+        by_fold(&Columns { scores, probabilities, references, labels, weights, folds })
     }
+}
+
+/// Rows as they are given. *Invariant*: checked as those of [`HeldOut`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Columns<'a> {
+    /// What rows are ordered by within their fold; the probabilities themselves on fresh rows.
+    pub scores: &'a [f64],
+    pub probabilities: &'a [f64],
+    pub references: &'a [f64],
+    pub labels: &'a [u8],
+    pub weights: Option<&'a [f64]>,
+    pub folds: Option<&'a [u32]>,
+}
+
+/// The folds that have rows of positive weight. Weights are divided by the largest.
+pub(super) fn by_fold(columns: &Columns<'_>) -> Vec<Fold> {
+    let Columns { scores, probabilities, references, labels, weights, folds } = *columns;
+    let scale = weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
+    let mut parts = BTreeMap::<u32, Vec<(f64, usize)>>::new();
+    for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
+        // -0 and 0 are one score.
+        parts.entry(folds.map_or(0, |folds| folds[i])).or_default().push((scores[i] + 0.0, i));
+    }
+    let parts: Vec<Vec<(f64, usize)>> = parts.into_values().collect();
+    let sorted = |mut part: Vec<(f64, usize)>| {
+        part.sort_unstable_by(|(s, i), (t, j)| s.total_cmp(t).then(i.cmp(j)));
+        let row = |(score, i): (f64, usize)| Row {
+            score,
+            probability: probabilities[i],
+            reference: references[i],
+            positive: labels[i] == 1,
+            weight: weights.map_or(1.0, |weights| weights[i] / scale),
+        };
+        Fold { rows: part.into_iter().map(row).collect() }
+    };
+    parts.into_par_iter().map(sorted).collect()
 }
 
 /// One held-out row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
+    /// What the row is ordered by; rows of one score are never apart.
+    pub score: f64,
     pub probability: f64,
+    /// A probability that no label of the fold had a part in.
+    pub reference: f64,
     pub positive: bool,
     /// In `(0, 1]`.
     pub weight: f64,
 }
 
-/// The rows of one fold by increasing probability. *Invariant*: not empty.
+/// The rows of one fold by increasing score. *Invariant*: not empty.
 #[derive(Debug, Clone)]
 pub(super) struct Fold {
     pub rows: Vec<Row>,
@@ -103,6 +127,10 @@ pub(super) struct Fold {
 impl Fold {
     pub fn rows(&self) -> usize {
         self.rows.len()
+    }
+
+    pub fn positives(&self) -> usize {
+        self.rows.iter().filter(|row| row.positive).count()
     }
 
     pub fn mass(&self) -> f64 {

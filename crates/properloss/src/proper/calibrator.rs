@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::certificate::LinkCost;
 use super::folds::Folds;
 use super::inside;
 use super::lines;
@@ -82,6 +83,8 @@ pub struct Calibration {
     pub links: Vec<LinkPoint>,
     /// Held-out log-loss of the sigmoid alone, and of the result.
     pub held_out_log_loss: [f64; 2],
+    /// What the link cost on held-out rows, beside the sigmoid alone.
+    pub link_cost: LinkCost,
 }
 
 impl Calibrator {
@@ -123,8 +126,9 @@ impl Calibrator {
         let bins = Bins::of_rows(&held_out, labels, weights, &folds.of_row)?;
         let smooth = Smooth { smoothness: self.smoothness.clone(), ..Smooth::default() };
         let link = smooth.fit(&bins)?;
-        let relative = RelativeLink::new(Arc::new(Sigmoid), link.v)?;
         let total: f64 = weights.iter().sum();
+        let link_cost = LinkCost::of(&link, total)?;
+        let relative = RelativeLink::new(Arc::new(Sigmoid), link.v)?;
         let [slope, intercept] = lines.of_fold[folds.count];
         Ok(Calibration {
             margin,
@@ -134,6 +138,7 @@ impl Calibrator {
             link: Arc::new(relative),
             links: link.points,
             held_out_log_loss: [lines.log_loss / total, -link.score / total],
+            link_cost,
         })
     }
 
@@ -155,8 +160,12 @@ impl Calibrator {
 impl Calibration {
     /// `P(y = 1)` for a score, strictly between 0 and 1.
     pub fn probability(&self, score: f64) -> f64 {
-        let z = from_probability(score, self.margin);
-        inside(self.link.u(self.slope * z + self.intercept))
+        inside(self.link.u(self.slope * self.log_odds(score) + self.intercept))
+    }
+
+    /// What the line is applied to: a score as it is, a probability as its log-odds.
+    pub(super) fn log_odds(&self, score: f64) -> f64 {
+        from_probability(score, self.margin)
     }
 
     /// [`Self::probability`] for many scores, which must be finite.
@@ -179,7 +188,7 @@ fn from_probability(s: f64, margin: Option<f64>) -> f64 {
     }
 }
 
-fn check(scores: &[f64], labels: &[u8], weights: &[f64]) -> Result<()> {
+pub(super) fn check(scores: &[f64], labels: &[u8], weights: &[f64]) -> Result<()> {
     for (what, length) in [("labels", labels.len()), ("weights", weights.len())] {
         if length != scores.len() {
             let other_length = scores.len();
@@ -237,5 +246,6 @@ fn platt_alone(
             weight: 1.0,
         }],
         held_out_log_loss: [log_loss; 2],
+        link_cost: LinkCost::default(),
     })
 }

@@ -16,6 +16,7 @@
 //! Newton's method for few columns, L-BFGS for many, the same loop.
 
 mod calibrator;
+mod certificate;
 mod curve;
 mod descent;
 mod estimator;
@@ -31,6 +32,7 @@ pub mod smooth;
 pub(crate) use estimator::method;
 
 pub use calibrator::{Calibration, Calibrator, ScoreKind};
+pub use certificate::LinkCost;
 pub use folds::Folds;
 pub(crate) use folds::Random;
 pub use path::PathPoint;
@@ -39,6 +41,7 @@ pub use smooth::LinkPoint;
 
 use std::sync::Arc;
 
+use crate::calibration_certificate::FitBound;
 use crate::design::{Design, FittedScaling};
 use crate::error::{Error, Result};
 use crate::link::{RelativeLink, Sigmoid};
@@ -121,6 +124,12 @@ pub struct ProperFit {
     pub held_out_log_loss: [f64; 3],
     /// Held-out score of every training row (0 for rows of weight 0).
     pub held_out_scores: Vec<f64>,
+    /// Held-out score of every training row under the likeliest point of the path alone.
+    pub point_scores: Vec<f64>,
+    /// What the link cost on held-out rows, on the averaged path: beside logistic regression.
+    pub link_cost: LinkCost,
+    /// The calibration certificate at 95 %; see [`ProperLoss::calibration_bound`].
+    pub calibration_bound: Option<FitBound>,
     /// The fold of every training row.
     pub folds: Vec<u32>,
     /// Passes over the rows that were made.
@@ -140,7 +149,7 @@ impl ProperLoss {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<ProperFit> {
         self.check()?;
-        let weights = self.weights(sample);
+        let (given, weights) = (*sample, self.weights(sample));
         let sample = sample.with_weights(Some(&weights))?;
         let folds = self.folds.assign(sample.labels(), &weights)?;
         let mut rows = FoldRows::new(sample.matrix(), sample.labels(), &weights, &folds);
@@ -152,7 +161,7 @@ impl ProperLoss {
             |models: &path::Models| linalg::lane(&models[folds.count / LANES], folds.count % LANES);
         let (mut w, mut z) = (last(&path.w), path.held_out.clone());
         let mut link = self.link(&z, &sample, &weights, &folds)?;
-        let before = link.score;
+        let (before, link_cost) = (link.score, LinkCost::of(&link, sample.total_weight())?);
         let (mut share, mut count) = (0.0, path.passes);
         if let Some(second) = refit::refit(&rows, &path, link.v.clone(), self.refit, stop)? {
             count += second.passes;
@@ -169,7 +178,7 @@ impl ProperLoss {
         let plain = rows.held_out_loss(&path.held_out) / total;
         let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.v)?);
         let (raw, intercept) = design.original_coefficients(&w);
-        Ok(ProperFit {
+        let mut fit = ProperFit {
             model: Model::new(raw, intercept, false, relative.clone())?,
             slope_ratio: relative.slope_ratio(),
             link: relative,
@@ -181,9 +190,14 @@ impl ProperLoss {
             links: link.points,
             held_out_log_loss: [plain, -before / total, -link.score / total],
             held_out_scores: z,
+            point_scores: path.point_scores,
+            link_cost,
+            calibration_bound: None,
             folds: folds.of_row,
             passes: count,
-        })
+        };
+        fit.calibration_bound = self.calibration_bound(&fit, &given, 0.95)?;
+        Ok(fit)
     }
 
     /// PATH: standardises the columns, then takes the steps of the path.

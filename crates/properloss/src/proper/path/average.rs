@@ -31,6 +31,8 @@ pub(in crate::proper) struct Path {
     pub w: Models,
     /// Averaged held-out scores.
     pub held_out: Vec<f64>,
+    /// Held-out scores of the likeliest point alone.
+    pub point_scores: Vec<f64>,
     /// Geometric mean of the strengths, as on standardised columns.
     pub c: f64,
     /// Geometric mean of the penalties.
@@ -65,11 +67,14 @@ pub(super) fn average(
         points: Vec::new(),
         w: vec![vec![[0.0; LANES]; d]; groups],
         held_out: vec![0.0; rows.matrix.rows()],
+        point_scores: vec![0.0; rows.matrix.rows()],
         c: 0.0,
         penalty: vec![vec![[0.0; LANES]; d]; groups],
         scaling_weights: state.scalings.iter().map(|&a| (a, 0.0)).collect(),
         passes: state.passes + 1,
     };
+    let likeliest = (0..weights.len()).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
+    let likeliest = state.visited[likeliest].w.clone();
     let total = rows.totals[rows.folds.count];
     for (point, weight) in state.visited.iter().zip(weights) {
         let weight = weight / sum;
@@ -111,12 +116,14 @@ pub(super) fn average(
     for (_, weight) in &mut path.scaling_weights {
         *weight = if share > 0.0 { *weight / share } else { 0.0 };
     }
-    for group in 0..groups {
-        rows.held_out_scores(group * LANES, &path.w[group], &mut path.held_out, halt)?;
-    }
-    for (z, &weight) in path.held_out.iter_mut().zip(rows.weights) {
-        if weight == 0.0 {
-            *z = 0.0;
+    for (w, scores) in [(&path.w, &mut path.held_out), (&likeliest, &mut path.point_scores)] {
+        for group in 0..groups {
+            rows.held_out_scores(group * LANES, &w[group], scores, halt)?;
+        }
+        for (z, &weight) in scores.iter_mut().zip(rows.weights) {
+            if weight == 0.0 {
+                *z = 0.0;
+            }
         }
     }
     Ok(path)

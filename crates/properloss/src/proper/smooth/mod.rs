@@ -51,7 +51,7 @@ const GAP: f64 = 0.05;
 const EDGE: f64 = 1e-6;
 const MAX_BINS: usize = 500;
 /// What each further model costs in the score: one nat.
-const PRICE: f64 = 1.0;
+pub(super) const PRICE: f64 = 1.0;
 
 /// Options of the smooth link.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! `make certificate-coverage`: does the calibration certificate hold as often as it says, and how
 //! tight is it? Simulated fits of the calibrator over ten links and four sizes; the true probability
-//! of every row is known.
+//! of every row is known. `own_rows.rs`: the bound that every fit carries, on the rows it was fitted to.
 //!
 //! Arguments: fits per link and size on fresh rows (default 250), with folds (default 50).
 
@@ -8,47 +8,18 @@ use properloss::calibration_certificate::{CalibrationBound, HeldOut, calibration
 use properloss::proper::Calibrator;
 use properloss_data::random::Random;
 
+mod links;
+mod own_rows;
+
+use links::{LINKS, Rows, draw, rms};
+
 const SIZES: [usize; 4] = [200, 1_000, 5_000, 20_000];
 const FOLDS: usize = 5;
-
-fn sigmoid(z: f64) -> f64 {
-    1.0 / (1.0 + (-z).exp())
-}
-
-/// `P(y = 1 | score)`: none decreases.
-const LINKS: [(&str, fn(f64) -> f64); 10] = [
-    ("sigmoid", sigmoid),
-    ("steep sigmoid", |s| sigmoid(2.5 * s)),
-    ("flat sigmoid", |s| sigmoid(0.4 * s)),
-    ("rare positives", |s| sigmoid(s - 3.0)),
-    ("constant", |_| 0.3),
-    ("cloglog", |s| -(-s.exp()).exp_m1()),
-    ("cauchy", |s| 0.5 + s.atan() / std::f64::consts::PI),
-    ("clipped line", |s| (0.5 + 0.25 * s).clamp(0.0, 1.0)),
-    ("one step", |s| if s < 0.45 { 0.1 } else { 0.8 }),
-    ("noisy labels", |s| 0.2 + 0.6 * sigmoid(3.0 * s)),
-];
-
-struct Rows {
-    scores: Vec<f64>,
-    labels: Vec<u8>,
-}
-
-fn draw(random: &mut Random, link: fn(f64) -> f64, rows: usize) -> Rows {
-    let scores: Vec<f64> = (0..rows).map(|_| 1.5 * random.gaussian()).collect();
-    let labels = scores.iter().map(|&s| u8::from(random.uniform() < link(s))).collect();
-    Rows { scores, labels }
-}
 
 /// A calibrator's probabilities for scores; `None` if a class is missing.
 fn fitted(train: &Rows) -> Option<impl Fn(&[f64]) -> Vec<f64> + use<>> {
     let calibration = Calibrator::default().fit(&train.scores, &train.labels, None).ok()?;
     Some(move |scores: &[f64]| calibration.probabilities(scores).expect("finite scores"))
-}
-
-fn rms(values: &[f64], scores: &[f64], link: fn(f64) -> f64) -> f64 {
-    let sum: f64 = values.iter().zip(scores).map(|(v, &s)| (v - link(s)).powi(2)).sum();
-    (sum / values.len() as f64).sqrt()
 }
 
 /// The grid and weights of the population of scores.
@@ -110,6 +81,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse::<usize>().expect("a number"));
     let fresh_fits = arguments.next().unwrap_or(250);
     let fold_fits = arguments.next().unwrap_or(50);
+    own_rows::calibrators(fresh_fits);
+    own_rows::classifiers(fold_fits);
     let (grid, density) = population();
     let population_rms = |at: &[f64], link: fn(f64) -> f64| {
         let square = |((v, s), w): ((&f64, &f64), &f64)| w * (v - link(*s)).powi(2);

@@ -1,0 +1,267 @@
+//! What is certified of a fit: forecasts that are honest row by row, and the fit beside them.
+//!
+//! ```text
+//! s     the classifier: held-out scores of the likeliest point of the path;  a calibrator: its scores
+//! q     in every fold, rows in random order, blocks that grow by four:
+//!       forecasts of fixed maps of s and of a calibrator fitted to the blocks before, averaged by
+//!       the likelihood of the rows before
+//! bound rms(v - q) + bound on rms(q - η(s))                          (calibration_certificate/forecasts.rs)
+//! ```
+//!
+//! The averaged path, the link and the refit have all seen the labels of all folds; the scores of one
+//! point of the path under the model of a fold have not seen that fold. `docs/certificate.md`.
+
+use rayon::prelude::*;
+
+use super::folds::{Folds, Random};
+use super::smooth::{PRICE, SmoothLink};
+use super::{Calibration, Calibrator, ProperFit, ProperLoss, ScoreKind, inside};
+use crate::calibration_certificate::{FitBound, Forecasts, averaging_cost};
+use crate::error::{Error, Result};
+use crate::link::{InverseLink, Sigmoid};
+use crate::sample::Sample;
+
+/// Rows of a fold before the first calibrator: many where the scores are log-odds already.
+const FIRST: usize = 32;
+const FIRST_OF_LOG_ODDS: usize = 512;
+/// The factor from block to block.
+const GROWTH: usize = 4;
+/// A map that is this much less likely than the others stays so: it may come back.
+const LEAST_BELIEF: f64 = 1e-30;
+
+/// The deterministic companion of the certificate: on held-out rows the averaged link never costs
+/// more than a constant beside the sigmoid. In nats, *in total* over all rows (weights count).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LinkCost {
+    /// Summed cross-fitted log-loss of the averaged link less that of the sigmoid; negative where the
+    /// link gained.
+    pub nats: f64,
+    /// No data make it larger: `ln Σ_j exp(-r_j)` over the links that were weighed, at prices `r_j`;
+    /// below 0.459 and below `ln J`.
+    pub at_most: f64,
+}
+
+impl LinkCost {
+    /// The sigmoid comes first among the links that were weighed.
+    pub(super) fn of(link: &SmoothLink, total: f64) -> Result<Self> {
+        let prices: Vec<f64> = (0..link.points.len()).map(|j| PRICE * j as f64).collect();
+        let at_most = averaging_cost(&vec![0.0; prices.len()], &prices)?.worst;
+        Ok(Self { nats: -link.score - total * link.points[0].log_loss, at_most })
+    }
+}
+
+impl ProperLoss {
+    /// The calibration certificate of a fit to this sample with these options: `None` where it would
+    /// not be true (classes weighed differently, rows in groups) or cannot be had (one fold).
+    pub fn calibration_bound(
+        &self,
+        fit: &ProperFit,
+        sample: &Sample<'_>,
+        confidence: f64,
+    ) -> Result<Option<FitBound>> {
+        if self.class_weight[0] != self.class_weight[1]
+            || matches!(self.folds, Folds::Grouped { .. })
+        {
+            return Ok(None);
+        }
+        let rows = sample.rows();
+        if fit.held_out_scores.len() != rows {
+            return Err(Error::LengthMismatch {
+                what: "held_out_scores",
+                length: fit.held_out_scores.len(),
+                other: "rows",
+                other_length: rows,
+            });
+        }
+        let weights: Vec<f64> = (0..rows).map(|i| sample.weight(i)).collect();
+        let sigmoid: Vec<f64> = fit.point_scores.iter().map(|&s| inside(Sigmoid.u(s))).collect();
+        let held_out: Vec<f64> = fit.held_out_scores.iter().map(|&z| fit.link.u(z)).collect();
+        let fitted = fit.probabilities(&sample.matrix())?;
+        let scored = Scored {
+            scores: &fit.point_scores,
+            maps: vec![sigmoid],
+            labels: sample.labels(),
+            weights: &weights,
+            folds: &fit.folds,
+            first: FIRST_OF_LOG_ODDS,
+        };
+        let choices = self.grid.len() * self.scalings.len() + 1;
+        scored.bound(choices, &fitted, &held_out, confidence).map(Some)
+    }
+}
+
+impl Calibration {
+    /// The calibration certificate of this calibration of these very rows. `folds` where the scores of
+    /// different folds came from different models, each fitted without its fold.
+    pub fn calibration_bound(
+        &self,
+        scores: &[f64],
+        labels: &[u8],
+        weights: Option<&[f64]>,
+        folds: Option<&[u32]>,
+        confidence: f64,
+    ) -> Result<FitBound> {
+        let fitted = self.probabilities(scores)?;
+        let ones = vec![1.0; scores.len()];
+        let weights = weights.unwrap_or(&ones);
+        super::calibrator::check(scores, labels, weights)?;
+        let z: Vec<f64> = scores.iter().map(|&s| self.log_odds(s)).collect();
+        let one_fold = vec![0; scores.len()];
+        let folds = folds.unwrap_or(&one_fold);
+        if folds.len() != scores.len() {
+            let (length, other_length) = (folds.len(), scores.len());
+            let (what, other) = ("folds", "scores");
+            return Err(Error::LengthMismatch { what, length, other, other_length });
+        }
+        let maps = fixed_maps(&z, weights);
+        let scored = Scored { maps, scores: &z, labels, weights, folds, first: FIRST };
+        scored.bound(1, &fitted, &fitted, confidence)
+    }
+}
+
+/// Rows whose scores have not seen the labels of their fold.
+struct Scored<'a> {
+    scores: &'a [f64],
+    /// Probabilities that no label had a part in, each of all rows. The first is the reference.
+    maps: Vec<Vec<f64>>,
+    labels: &'a [u8],
+    weights: &'a [f64],
+    folds: &'a [u32],
+    /// Rows of a fold before the first calibrator.
+    first: usize,
+}
+
+impl Scored<'_> {
+    fn bound(
+        &self,
+        choices: usize,
+        fitted: &[f64],
+        held_out: &[f64],
+        confidence: f64,
+    ) -> Result<FitBound> {
+        let mut forecasts = self.maps[0].clone();
+        let parts: Vec<Vec<(usize, f64)>> =
+            self.orders().into_par_iter().map(|order| self.forecast(&order)).collect();
+        for (i, q) in parts.into_iter().flatten() {
+            forecasts[i] = q;
+        }
+        let even = self.weights.iter().all(|&weight| weight == self.weights[0]);
+        let rows = Forecasts {
+            scores: self.scores,
+            forecasts: &forecasts,
+            references: &self.maps[0],
+            labels: self.labels,
+            weights: (!even).then_some(self.weights),
+            folds: Some(self.folds),
+            choices,
+        };
+        rows.bound(fitted, held_out, confidence)
+    }
+
+    /// The rows of positive weight of every fold, in a random order.
+    fn orders(&self) -> Vec<Vec<usize>> {
+        let count = self.folds.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut orders = vec![Vec::new(); count];
+        for i in (0..self.scores.len()).filter(|&i| self.weights[i] > 0.0) {
+            orders[self.folds[i] as usize].push(i);
+        }
+        for (fold, order) in orders.iter_mut().enumerate() {
+            Random(fold as u64).shuffle(order);
+        }
+        orders
+    }
+
+    /// Forecasts of the rows in this order, each from those before it.
+    fn forecast(&self, order: &[usize]) -> Vec<(usize, f64)> {
+        let largest = order.iter().map(|&i| self.weights[i]).fold(0.0, f64::max);
+        // Belief in the maps, then in the calibrator, which sleeps until there is one.
+        let mut belief = vec![1.0; self.maps.len() + 1];
+        let mut p = vec![0.0; belief.len()];
+        let mut calibrator: Option<Calibration> = None;
+        let mut next_fit = self.first;
+        let mut done = Vec::with_capacity(order.len());
+        for (t, &i) in order.iter().enumerate() {
+            if t == next_fit {
+                calibrator = self.calibrator(&order[..t]).or(calibrator);
+                next_fit *= GROWTH;
+            }
+            for (p, map) in p.iter_mut().zip(&self.maps) {
+                *p = map[i];
+            }
+            let mut awake = self.maps.len();
+            if let Some(map) = &calibrator {
+                p[awake] = map.probability(self.scores[i]);
+                awake += 1;
+            }
+            let total: f64 = belief[..awake].iter().sum();
+            let mean = belief[..awake].iter().zip(&p).map(|(a, p)| a * p).sum::<f64>() / total;
+            let q = inside(mean);
+            done.push((i, q));
+            // By the likelihood relative to the forecast's, so that who sleeps loses nothing.
+            let likelihood = |p: f64| if self.labels[i] == 1 { p } else { 1.0 - p };
+            let share = self.weights[i] / largest;
+            for (belief, &p) in belief[..awake].iter_mut().zip(&p) {
+                let ratio = likelihood(p) / likelihood(q);
+                *belief *= if share == 1.0 { ratio } else { ratio.powf(share) };
+                *belief = belief.clamp(LEAST_BELIEF, 1.0 / LEAST_BELIEF);
+            }
+        }
+        done
+    }
+
+    /// A calibrator of these rows; none if a class is missing.
+    fn calibrator(&self, rows: &[usize]) -> Option<Calibration> {
+        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+        let labels: Vec<u8> = rows.iter().map(|&i| self.labels[i]).collect();
+        // Quick rather than best: the bound holds for any forecasts.
+        let folds = Folds::Stratified { count: 2, seed: 0 };
+        let options = Calibrator { folds, kind: ScoreKind::Scores, smoothness: vec![3.0, 0.03] };
+        options.fit(&pick(self.scores), &labels, Some(&pick(self.weights))).ok()
+    }
+}
+
+/// Maps of scores of any scale that no label had a part in: the sigmoid of the scores at a spread of
+/// 1.5, of the scores as they are, and 1/2.
+fn fixed_maps(z: &[f64], weights: &[f64]) -> Vec<Vec<f64>> {
+    let total: f64 = weights.iter().sum();
+    let largest = z.iter().map(|z| z.abs()).fold(f64::MIN_POSITIVE, f64::max);
+    let mean = z.iter().zip(weights).map(|(z, w)| w * (z / largest)).sum::<f64>() / total;
+    let square = |(z, w): (&f64, &f64)| w * (z / largest - mean).powi(2);
+    let spread = (z.iter().zip(weights).map(square).sum::<f64>() / total).sqrt();
+    let scaled = |z: f64| if spread > 0.0 { 1.5 * (z / largest - mean) / spread } else { 0.0 };
+    vec![
+        z.iter().map(|&z| inside(Sigmoid.u(scaled(z)))).collect(),
+        z.iter().map(|&z| inside(Sigmoid.u(z))).collect(),
+        vec![0.5; z.len()],
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A forecast rests on what came before it: another label changes later forecasts only.
+    #[test]
+    fn forecasts_do_not_see_their_row() {
+        let mut random = Random(3);
+        let mut unit = || random.next() as f64 / u64::MAX as f64;
+        let scores: Vec<f64> = (0..300).map(|_| 6.0 * unit() - 3.0).collect();
+        let mut labels: Vec<u8> =
+            scores.iter().map(|&s| u8::from(unit() < Sigmoid.u(2.0 * s))).collect();
+        let (weights, folds) = (vec![1.0; 300], vec![0; 300]);
+        let forecasts = |labels: &[u8]| {
+            let maps = fixed_maps(&scores, &weights);
+            let (scores, weights, folds) = (&scores, &weights, &folds);
+            let rows = Scored { scores, maps, labels, weights, folds, first: FIRST };
+            rows.forecast(&rows.orders()[0])
+        };
+        let before = forecasts(&labels);
+        for t in [0, 1, 31, 32, 127, 128, 250] {
+            labels[before[t].0] ^= 1;
+            let after = forecasts(&labels);
+            assert_eq!(before[..=t], after[..=t]);
+            assert!(t == 298 || before[t + 1..] != after[t + 1..], "{t}");
+            labels[before[t].0] ^= 1;
+        }
+    }
+}
