@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,14 @@ quality: build-python ## the default estimator against calibrated logistic regre
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/quality/run.py --profile full --out target/quality
 	mkdir -p docs/quality && cp target/quality/report.md target/quality/differences.svg docs/quality/
+
+quality-summary: ## the study in short, from its report: held-out first, medians, corrected variances
+	$(PIP) install -r bench/quality/requirements.txt
+	$(PY) bench/quality/summary.py
+
+quality-ablation: build-python ## what the parts of the default are worth (ten minutes)
+	$(PIP) install -r bench/quality/requirements.txt
+	$(PY) bench/quality/ablation.py
 
 quality-time: build-python ## CPU time of the default estimator beside scikit-learn's, one thread each
 	$(PY) bench/quality/timing.py
