@@ -194,6 +194,9 @@ class ProperLossClassifier(ProperClassifier):
     True
     """
 
+    calibration_bound_: _certificate.FitBound | None
+    link_cost_: _certificate.LinkCost | None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cv": _CV,
         "refit": [StrOptions({"likelihood", "canonical", "none"})],
@@ -263,7 +266,7 @@ class ProperLossClassifier(ProperClassifier):
         class_weight = _class_weight(self.class_weight, classes, labels, weights)
         self.classes_ = classes
         if len(classes) > 2:
-            self.calibration_bound_, self.link_cost_ = None, None
+            self._set_learned({})
             end_of_fit = self._start_callbacks(
                 cast("_core.Task", {}), X, y, sample_weight, classes
             )
@@ -321,8 +324,7 @@ class ProperLossClassifier(ProperClassifier):
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         """What cross-validation weighed and found, of a fit or of a file."""
-        self.calibration_bound_: _certificate.FitBound | None = None
-        self.link_cost_: _certificate.LinkCost | None = None
+        self.calibration_bound_ = self.link_cost_ = None
         if not learned:
             return
         path, links = (_columns(learned[name]) for name in ("path", "links"))
