@@ -195,10 +195,10 @@ class ProperLossClassifier(ProperClassifier):
         What the learned link cost on held-out rows beside logistic regression, in nats over all
         rows, and what it can cost at most, whatever the data (two classes).
     n_iter_ : int
-        Iterations: a point of the path each, then the average, the link and the second fit (three
-        classes or more: passes over the rows).
+        Passes over the rows.
     stages_ : list of str
-        What each iteration was: columns, path, average, link or refit (two classes).
+        What each iteration of ``history_`` was: columns, path (a point of it), average, link or refit
+        (two classes).
     history_ : dict of str to ndarray
         Where each iteration led (two classes): ``loss`` is the mean held-out log-loss reached so far,
         ``gap`` the norm of the mean gradient where a pass last looked, ``score_min`` and

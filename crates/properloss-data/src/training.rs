@@ -70,9 +70,9 @@ impl Trained {
         file
     }
 
-    /// Iterations that were made.
+    /// Iterations, or passes over the rows where iterations differ in what they cost.
     pub fn iterations(&self) -> usize {
-        self.fit.iterations()
+        self.fit.proper.as_ref().map_or(self.fit.iterations(), |proper| proper.passes)
     }
 }
 

@@ -77,7 +77,7 @@ impl Fit {
         Some(proper.stages.iter().map(|stage| stage.name()).collect())
     }
 
-    /// Iterations that were made.
+    /// Iterations, or passes over the rows where iterations differ in what they cost.
     #[getter]
     fn iterations(&self) -> usize {
         self.inner.iterations()
