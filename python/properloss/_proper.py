@@ -761,8 +761,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     def _exportable(self) -> _core.Export:
         if not isinstance(self.link_, _core.InverseLink):
             raise NotImplementedError(
-                "a calibrator of several classes cannot be exported yet; "
-                "save it with `save` and load it with `properloss.load`"
+                "a calibrator of several classes cannot be exported yet; pickle it"
             )
         return _core.Export.of_calibration(
             self.link_,

@@ -107,6 +107,6 @@ def test_equal_rows_fold_by_fold():
     X, y, _ = rows(1000, seed=7)
     z = X @ [1.5, -1.0, 0.0]
     one = pl.ProperCalibrator().fit(z, y).calibration_bound_
-    five = pl.ProperCalibrator()._fit(z, y, None, np.arange(1000, dtype=np.uint32) % 5)
+    five = pl.ProperCalibrator()._fit(z, y, None, None, np.arange(1000, dtype=np.uint32) % 5)
     assert five.calibration_bound_.n_folds == 5
     assert one.rms < five.calibration_bound_.rms

@@ -33,7 +33,7 @@ def estimators() -> list[Any]:
     return [
         pl.ProperLossClassifier(),
         pl.BregmanTronClassifier(max_iter=20, tol=0),
-        pl.BregmanTronClassifier(certified=True, max_iter=20, tol=0),
+        pl.CertifiedClassifier(max_iter=20, tol=0),
         pl.SlisotronClassifier(max_iter=20, tol=0),
         pl.GlmtronClassifier(link="cauchy", max_iter=20, tol=0),
         pl.CanonicalLossClassifier(loss=FLOOR),

@@ -72,6 +72,7 @@ def test_a_file_of_the_command_line_has_its_options_in_python(method, cli, csv, 
     assert ours["fitted"]["total_weight"] == theirs["fitted"]["total_weight"]
 
 
+@pytest.mark.filterwarnings("ignore:class_weight changes:UserWarning")
 def test_what_the_default_learned_survives_files(data, tmp_path):
     clf = pl.ProperLossClassifier(class_weight={0: 1.0, 1: 2.0}, random_state=3).fit(*data)
     clf.save(tmp_path / "m.json")
