@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: docs dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ help: ## list the targets
 demo: ## learn classifiers and their losses on carried data; outputs below target/demo/
 	cargo run --profile quick --no-default-features --quiet -p properloss-cli --bin properloss -- demo --out target/demo
 
-test: lint test-rust test-api test-python test-browser ## everything CI runs
+test: lint test-rust test-api test-python docs test-browser ## everything CI runs
 
 lint: ## rustfmt and clippy, warnings are errors
 	cargo fmt --all --check
@@ -38,13 +38,13 @@ build-python: $(VENV)/.installed ## the Python module, into .venv
 
 test-python: build-python ## types, documentation and scikit-learn's checks of the Python package
 	$(PY) -m mypy
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup
 
 test-learners: build-python ## the tests of boosters, PyTorch and glum, which it installs (torch is large)
 	$(PIP) install -r python/requirements-learners.txt
 	$(PY) -m pytest python/tests/test_pooled.py python/tests/test_learners.py python/tests/test_learners_torch.py
 
-test-browser: build-python ## the report page in a real browser; skipped where none can be had
+test-browser: build-python ## the report page and the site in a real browser; skipped where none can be had
 	python/browser/run.sh $(PY)
 
 OLDEST := .venv-oldest
@@ -86,7 +86,7 @@ quality-ablation: build-python ## what the parts of the default are worth (ten m
 quality-time: build-python ## CPU time of the default estimator beside scikit-learn's, one thread each
 	$(PY) bench/quality/timing.py
 
-quality-multiclass: build-python ## several classes against the peers, 12 splits (hours; PROFILE=quick: 20 minutes)
+quality-multiclass: build-python ## several classes against the peers, 12 splits (hours; PROFILE=short: an hour; PROFILE=quick: 20 minutes)
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/multiclass/run.py --profile $(or $(PROFILE),full) --out target/multiclass
 
@@ -140,6 +140,10 @@ dependency-costs: ## processor seconds and bytes of every dependency, for docs/d
 
 semver: ## breaking changes of the public crates since the last tag (installs cargo-semver-checks: minutes)
 	release/semver.sh
+
+docs: build-python doc ## the documentation site, below target/docs/ (guide, gallery, reference); warnings and dead links fail
+	$(PIP) install -r docs/site/requirements.txt
+	$(PY) docs/site/build.py
 
 doc: ## the Rust documentation, below target/doc/
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from properloss import ProperLossClassifier
 
 
-def lr_cv():
-    return LogisticRegressionCV(cv=5, scoring="neg_log_loss", l1_ratios=(0,), use_legacy_attributes=False, max_iter=1000)
+def lr_cv(max_iter=1000):
+    return LogisticRegressionCV(cv=5, scoring="neg_log_loss", l1_ratios=(0,), use_legacy_attributes=False, max_iter=max_iter)
 
 
 def proper(x, y, x_test):
@@ -23,17 +23,28 @@ def proper_order(x, y, x_test):
     return ProperLossClassifier(preserve_order=True).fit(x, y).predict_proba(x_test)
 
 
+_FITTED = {}
+
+
+def _standardised(x, y):
+    """The standardised LogisticRegressionCV; the last one is kept, since its calibrations need it again."""
+    if _FITTED.get("x") is not x:
+        _FITTED.update(x=x, model=make_pipeline(StandardScaler(), lr_cv()).fit(x, y))
+    return _FITTED["model"]
+
+
 def regression(x, y, x_test):
-    return make_pipeline(StandardScaler(), lr_cv()).fit(x, y).predict_proba(x_test)
+    return _standardised(x, y).predict_proba(x_test)
 
 
 def regression_raw(x, y, x_test):
-    return lr_cv().fit(x, y).predict_proba(x_test)
+    # scikit-learn's own limit of 100 steps: more take minutes where columns have very different scales.
+    return lr_cv(max_iter=100).fit(x, y).predict_proba(x_test)
 
 
 def _best(x, y):
     """Logistic regression at the strength that cross-validation picks, to be calibrated."""
-    model = make_pipeline(StandardScaler(), lr_cv()).fit(x, y)
+    model = _standardised(x, y)
     return make_pipeline(StandardScaler(), LogisticRegression(C=float(np.ravel(model[-1].C_)[0]), max_iter=1000))
 
 
@@ -53,9 +64,12 @@ def dirichlet(x, y, x_test):
     base = _best(x, y)
     p = cross_val_predict(base, x, y, cv=5, method="predict_proba")
     log = lambda p: np.log(np.clip(p, 1e-6, None))
-    second = lr_cv().fit(log(p), y)
+    second = lr_cv(max_iter=100).fit(log(p), y)
     return second.predict_proba(log(base.fit(x, y).predict_proba(x_test)))
 
+
+# These take most of the time; the short profile runs them on its first splits only.
+SLOW = ("lr-cv-raw", "dirichlet")
 
 METHODS = {
     "proper": proper,

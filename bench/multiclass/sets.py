@@ -68,7 +68,9 @@ def split(name, m, seed, least=6):
     from sklearn.model_selection import train_test_split
 
     x, y = load(name)
-    size = min(int(0.7 * len(y)), 20_000) if m is None else m
+    size = min(int(0.7 * len(y)), 20_000 if m is None else m)
+    if m is not None and m < 1000:
+        size = m
     if len(y) < 1.3 * size or np.bincount(y).min() * size / len(y) < least:
         return None
     rest = min(len(y) - size, 20_000)

@@ -1,7 +1,7 @@
 //! `fuzz-inputs [--minutes M] [--executions N] [--seed S] [--out DIR] [--loud] [TARGET...]`
 //!
 //! Runs the targets one after the other, over and over, until the time or the executions are used
-//! up. A panic, or an execution of more than five seconds, is written to the folder of findings
+//! up; each has its turn of as many executions or of as much time as the others, whichever ends later. A panic, or an execution of more than five seconds, is written to the folder of findings
 //! and ends the run with status 1; `--loud` shows where it panicked. The peak of the resident memory
 //! is said at the end.
 
@@ -16,6 +16,9 @@ use fuzz_inputs::{Target, corpus, input, targets};
 /// More seconds of the processor than this are a hang. (A clock on the wall also counts what other
 /// programs take.)
 const HANG: f64 = 5.0;
+
+/// The least time of a turn.
+const TURN: Duration = Duration::from_millis(20);
 
 /// Where the last panic was.
 static PLACE: Mutex<String> = Mutex::new(String::new());
@@ -56,7 +59,10 @@ fn main() -> ExitCode {
     let mut total = 0;
     'turns: loop {
         for run in &mut runs {
-            for _ in 0..run.target.turn {
+            // A target that takes long per execution would else hardly be tried.
+            let (turn, mut made) = (Instant::now(), 0);
+            while made < run.target.turn || turn.elapsed() < TURN {
+                made += 1;
                 if total >= options.executions || start.elapsed() >= limit {
                     break 'turns;
                 }

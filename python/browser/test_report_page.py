@@ -9,20 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 from sklearn.linear_model import LogisticRegression
 
 import properloss as pl
 
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = "</script><script>window.broken = 1</script>\"'<img src=x onerror=window.broken=1>"
 #: Screenshots are written here if it is set: to be looked at.
 PICTURES = os.environ.get("PICTURES")
@@ -34,6 +24,14 @@ def _rows(seed):
     z = X @ [1.0, -0.6, 1.0, 0.2] - 0.5
     y = rng.random(1500) < 0.04 + 0.92 * (1 - np.exp(-np.exp(z)))
     return X, y.astype(int)
+
+
+def _classes(seed):
+    """Three classes in the plane, one of them with a hostile name."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(3, 1200, p=[0.5, 0.3, 0.2])
+    X = np.array([[0.0, 0.0], [2.0, 0.5], [0.5, 2.0]])[kind] + rng.normal(size=(1200, 2))
+    return X, np.array(["ant", "bee", HOSTILE])[kind]
 
 
 @pytest.fixture(scope="session")
@@ -59,20 +57,13 @@ def files(models, held_out, tmp_path_factory):
     columns = [HOSTILE, "\u202eעברית", "x" * 10_000, "a\"b'c&d"]
     labels = np.array([HOSTILE, "\u202eשלום"])
     X_train, y_train = _rows(0)
+    several = _classes(0)
+    forest = LogisticRegression().fit(*several)
+    pl.report(pl.ProperLossClassifier().fit(*several), *_classes(1), folder / "classes.html", compare=forest)
     hostile = pl.CanonicalLossClassifier().fit(pd.DataFrame(X_train, columns=columns), labels[y_train])
     page = hostile.report(pd.DataFrame(X, columns=columns), labels[y])
     page.save(folder / "hostile.html")
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=ARGUMENTS
-        )
-        yield browser
-        browser.close()
 
 
 class Page:
@@ -232,8 +223,50 @@ def test_read_outs_are_the_models_values(browser, files, models, held_out):
         close(benefit, (c["tp"] - c["fp"] * t / (1 - t)) / len(y))
 
 
+def test_the_picker_shows_one_class_and_its_sliders_count(browser, files):
+    X, y = _classes(1)
+    names = [HOSTILE, "ant", "bee"]
+    assert np.unique(y).tolist() == names
+    several = _classes(0)
+    models = pl.ProperLossClassifier().fit(*several), LogisticRegression().fit(*several)
+    with Page(browser, files / "classes.html") as opened:
+        page = opened.page
+        picker = page.locator("#class-picker")
+        assert picker.is_visible() and picker.locator("option").count() == 3
+        for number in (2, 3, 1):
+            picker.select_option(str(number))
+            assert [k for k in (1, 2, 3) if page.locator(f"#class-{k}").is_visible()] == [number]
+            page.locator(f"#threshold-slider-{number}").focus()
+            for key in ("ArrowRight", "PageUp", "ArrowLeft", "PageDown", "PageDown"):
+                page.keyboard.press(key)
+                t = float(page.locator(f"#threshold-value-{number}").inner_text())
+                for letter, model in zip("ab", models, strict=True):
+                    p = model.predict_proba(X)[:, number - 1]
+                    expected = counts(p, (y == names[number - 1]).astype(int), t)
+                    assert matrix(page, f"{letter}-{number}") == expected, (number, letter, t)
+        # By keyboard too.
+        picker.focus()
+        page.keyboard.press("ArrowDown")
+        assert page.locator("#class-2").is_visible() and not page.locator("#class-1").is_visible()
+        assert page.evaluate("window.broken") is None
+        # The whole matrix, of the most probable classes.
+        called = models[0].predict(X)
+        cells = page.locator("table.confusion").first.locator("td:not(:empty)").all_inner_texts()
+        expected = [int(((y == a) & (called == b)).sum()) for a in names for b in names]
+        assert [int(cell) for cell in cells] == expected
+        if PICTURES:
+            page.screenshot(path=f"{PICTURES}/classes.png", full_page=True)
+
+
+def test_classes_are_read_without_a_script(browser, files):
+    with Page(browser, files / "classes.html", java_script_enabled=False) as opened:
+        page = opened.page
+        assert not page.locator("#class-picker").is_visible()
+        assert all(page.locator(f"#class-{k}").is_visible() for k in (1, 2, 3))
+
+
 @pytest.mark.parametrize("width", [320, 480, 768, 1024, 1920])
-@pytest.mark.parametrize("name", ["two", "hostile"])
+@pytest.mark.parametrize("name", ["two", "hostile", "classes"])
 def test_no_overflow(browser, files, name, width):
     with Page(browser, files / f"{name}.html", viewport={"width": width, "height": 800}) as opened:
         page = opened.page
@@ -256,7 +289,7 @@ def test_hostile_names_are_text(browser, files):
     assert len((files / "hostile.html").read_bytes()) < 1_000_000
 
 
-@pytest.mark.parametrize(("name", "scheme"), [("two", "light"), ("one", "dark")])
+@pytest.mark.parametrize(("name", "scheme"), [("two", "light"), ("one", "dark"), ("classes", "light")])
 def test_axe_finds_nothing_serious(browser, files, name, scheme):
     script = Path(os.environ.get("AXE", "target/browser/node_modules/axe-core/axe.min.js"))
     with Page(browser, files / f"{name}.html", color_scheme=scheme, bypass_csp=True) as opened:

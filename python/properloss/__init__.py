@@ -10,6 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from properloss._calibrated import ProperCalibratedClassifierCV as ProperCalibratedClassifierCV
+    from properloss._calibrator import ProperCalibrator as ProperCalibrator
+    from properloss._classifier import ProperLossClassifier as ProperLossClassifier
     from properloss._core import (
         CanonicalLoss as CanonicalLoss,
         Cauchy as Cauchy,
@@ -33,11 +36,6 @@ if TYPE_CHECKING:
         solve_chain as solve_chain,
     )
     from properloss._model_file import load as load
-    from properloss._proper import (
-        ProperCalibratedClassifierCV as ProperCalibratedClassifierCV,
-        ProperCalibrator as ProperCalibrator,
-        ProperLossClassifier as ProperLossClassifier,
-    )
     from properloss._report import Report as Report, report as report
     from properloss.estimators import (
         BregmanTronClassifier as BregmanTronClassifier,
@@ -57,6 +55,9 @@ if TYPE_CHECKING:
 
 #: Where each public name lives.
 _HOME = {
+    "properloss._calibrated": ("ProperCalibratedClassifierCV",),
+    "properloss._calibrator": ("ProperCalibrator",),
+    "properloss._classifier": ("ProperLossClassifier",),
     "properloss._core": (
         "CanonicalLoss",
         "Cauchy",
@@ -80,11 +81,6 @@ _HOME = {
         "__version__",
     ),
     "properloss._model_file": ("load",),
-    "properloss._proper": (
-        "ProperCalibratedClassifierCV",
-        "ProperCalibrator",
-        "ProperLossClassifier",
-    ),
     "properloss._report": ("Report", "report"),
     "properloss.estimators": (
         "BregmanTronClassifier",

@@ -120,7 +120,9 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             C-ordered ``float32`` and ``float64`` arrays are read where they lie; everything else
-            is converted once. pandas, polars and Arrow tables keep their column names.
+            is converted once. pandas, polars and Arrow tables keep their column names; columns of
+            texts, categories, truth values and dates are encoded as the command line encodes them
+            (``coef_names_``), with the same bits.
         y : array-like of shape (n_samples,)
             Labels: any two values.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -211,6 +213,17 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         return lambda: context.call_on_fit_task_end(
             estimator=self, reconstruction_attributes={}, **data
         )
+
+    @property
+    def coef_names_(self) -> NDArray[Any]:
+        """The name of each coefficient: its column's, or ``column=category``."""
+        check_is_fitted(self)
+        encoder: _core.TableEncoder | None = getattr(self, "_encoder", None)
+        if encoder is not None and encoder.feature_names:
+            return np.array(encoder.feature_names, dtype=object)
+        names = getattr(self, "feature_names_in_", None)
+        count = np.shape(getattr(self, "coef_"))[1]
+        return np.array([f"x{j}" for j in range(count)], dtype=object) if names is None else names
 
     # -- predict -----------------------------------------------------------------------------
 
@@ -355,6 +368,8 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
     def _exportable(self) -> _core.Export:
         from properloss._model_file import text_of
 
+        if len(self.classes_) > 2:
+            return _core.Export.of_class_model(text_of(self))
         return _core.Export.of_model(text_of(self))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -373,6 +388,7 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self, "missing", "error") == "mean"
         return tags
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 
@@ -25,7 +26,39 @@ def card(estimator: Any) -> str:
         return ""
     from properloss import _core
 
+    if not isinstance(link, _core.InverseLink):
+        return _class_card(estimator)
     return _core.report_card(link, _facts(estimator))
+
+
+def _class_card(estimator: Any) -> str:
+    """Of several classes: words alone, for the link has no curve to draw."""
+    results = vars(estimator).get("cv_results_", {})
+    facts = [("classes", str(len(estimator.classes_)))]
+    if "log_loss" in results and "log_loss_path" in results:
+        gain = float(results["log_loss_path"]) - float(results["log_loss"])
+        facts.append(
+            (
+                "held-out gain",
+                f"{gain:.5f} nats a row over softmax regression (log-loss {float(results['log_loss']):.5f})",
+            )
+        )
+    if "tau_" in vars(estimator):
+        facts.append(
+            (
+                "guarantee",
+                f"at every point the log-loss is at most the softmax's plus {estimator.guarantee_:.4g}"
+                " nats; no probability is 0",
+            )
+        )
+    rows = "".join(
+        f'<div style="margin:.1em 0"><b>{html.escape(term)}</b>: {html.escape(value)}</div>'
+        for term, value in facts
+    )
+    return (
+        '<div class="properloss-card" style="border:1px solid #8888;border-radius:4px;padding:.6em;'
+        f'margin-top:.5em;max-width:44em;font-family:sans-serif;font-size:13px">{rows}</div>'
+    )
 
 
 def _facts(estimator: Any) -> list[tuple[str, str]]:

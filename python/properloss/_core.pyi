@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, NotRequired, Self, TypedDict, final, overload, type_check_only
+from typing import Any, Literal, NotRequired, Self, TypeAlias, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "BlockFile",
+    "BlockWriter",
     "CalibrationMap",
     "CanonicalLoss",
     "Cauchy",
@@ -30,10 +32,16 @@ __all__ = [
     "Probit",
     "RelativeLink",
     "Sigmoid",
+    "TableEncoder",
     "VectorMixture",
     "__version__",
+    "block_answer",
+    "block_bytes",
+    "block_classes",
+    "block_facts",
     "class_model_to_json",
     "fit",
+    "fit_blocks",
     "fit_calibrator",
     "fit_multiclass",
     "fit_multiclass_calibrator",
@@ -51,6 +59,7 @@ __all__ = [
     "read_model",
     "report_card",
     "report_page",
+    "report_page_of_classes",
     "solve_chain",
     "write_bytes",
     "write_text",
@@ -258,6 +267,8 @@ class Model:
     def link(self) -> InverseLink: ...
     def scores(self, rows: _Rows) -> _Floats: ...
     def predict_proba(self, rows: _Rows) -> _Floats: ...
+    @staticmethod
+    def linear(weights: list[float], intercept: float, link: InverseLink) -> Model: ...
     def recalibrated(self, slope: float, intercept: float, link: InverseLink) -> Model: ...
     def to_json(
         self,
@@ -266,15 +277,42 @@ class Model:
         classes: tuple[str, str] = ...,
         fitted: str = ...,
         course: list[tuple[int, float, float]] = ...,
+        encoder: TableEncoder | None = None,
     ) -> str: ...
     @staticmethod
     def from_json(json: str) -> Model: ...
+
+_Column: TypeAlias = tuple[str, str, NDArray[Any], Any]
+
+@final
+class TableEncoder:
+    @staticmethod
+    def fit(
+        columns: list[_Column], rows: int, missing: str, categorical: list[str]
+    ) -> TableEncoder: ...
+    @staticmethod
+    def numeric(names: list[str]) -> TableEncoder: ...
+    @staticmethod
+    def calibration(name: str, margin: float | None) -> TableEncoder: ...
+    def encode(self, columns: list[_Column], rows: int) -> tuple[_Floats, int]: ...
+    def with_label(self, column: str | None, negative: str, positive: str) -> TableEncoder: ...
+    @property
+    def columns(self) -> list[str]: ...
+    @property
+    def feature_names(self) -> list[str]: ...
+    @property
+    def margin(self) -> float | None: ...
+    @property
+    def plain(self) -> bool: ...
+    def to_json(self) -> str: ...
+    @staticmethod
+    def from_json(json: str) -> TableEncoder: ...
 
 @type_check_only
 class ModelFile(TypedDict):
     model: Model
     feature_names: list[str]
-    numeric: bool
+    encoder: TableEncoder
     classes: list[str]
     fitted: str
     history: dict[str, _Floats] | None
@@ -295,6 +333,16 @@ class Export:
         intercept: float,
         margin: float | None,
         classes: tuple[str, str],
+    ) -> Export: ...
+    @staticmethod
+    def of_class_model(json: str, *, unknown_zeros: bool = ...) -> Export: ...
+    @staticmethod
+    def of_class_calibration(
+        link: VectorMixture,
+        *,
+        temperature: float,
+        margin: float | None,
+        classes: list[str],
     ) -> Export: ...
     def to_bytes(
         self,
@@ -362,6 +410,49 @@ class Method(TypedDict):
     options: list[Option]
 
 def fit(task: Task, method: str, settings: dict[str, Any]) -> Fit: ...
+@type_check_only
+class BlockTask(TypedDict):
+    blocks: BlockFile | tuple[list[bytes], Callable[[bytes], list[bytes]]]
+    progress: Callable[[dict[str, Any]], object] | None
+    checkpoint: tuple[str, float] | None
+
+def fit_blocks(task: BlockTask, method: str, settings: dict[str, Any]) -> Fit: ...
+def block_facts(rows: _Rows, labels: NDArray[np.uint8], weights: _Floats | None) -> bytes: ...
+def block_classes(facts: bytes) -> tuple[int, list[int], list[float]]: ...
+def block_answer(
+    rows: _Rows,
+    labels: NDArray[np.uint8],
+    weights: _Floats | None,
+    question: bytes,
+    number: int,
+) -> bytes: ...
+def block_bytes(memory: int) -> int: ...
+@final
+class BlockFile:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class BlockWriter:
+    def __new__(
+        cls,
+        columns: int,
+        *,
+        single: bool,
+        sparse: bool,
+        weighted: bool,
+        block_bytes: int,
+        directory: str | None = ...,
+    ) -> BlockWriter: ...
+    def push(
+        self, rows: _Rows, labels: NDArray[np.uint8], weights: _Floats | None
+    ) -> None: ...
+    def finish(self) -> BlockFile: ...
+
 def methods() -> list[Method]: ...
 
 
@@ -433,8 +524,10 @@ def class_model_to_json(
     intercepts: list[float],
     link: VectorMixture,
     feature_names: list[str] | None,
+    encoder: TableEncoder | None,
     classes: list[str],
     options: str,
+    learned: str | None,
     rows: int,
     iterations: int,
 ) -> str: ...
@@ -464,6 +557,8 @@ def fit_multiclass_calibrator(
 
 @final
 class CalibrationMap:
+    @property
+    def learned(self) -> str: ...
     @property
     def numbers(self) -> dict[str, float]: ...
     @property
@@ -501,6 +596,17 @@ def report_page(
     first: _Side,
     second: _Side | None,
     labels: NDArray[np.uint8],
+    weights: NDArray[np.float64] | None,
+    data: str,
+) -> str: ...
+
+_ClassSide = tuple[str, NDArray[np.float64], float | None, str, list[tuple[str, str]]]
+
+def report_page_of_classes(
+    first: _ClassSide,
+    second: _ClassSide | None,
+    classes: list[str],
+    labels: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
     data: str,
 ) -> str: ...

@@ -11,11 +11,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_X_y
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from properloss import _core
 from properloss._core import NotFiniteError
+from properloss._frame import Frame, column_names, is_frame, is_plain, read_array, read_frame, select
 
 #: A C-ordered matrix, or ``(indptr, indices, data, n_columns)`` of a sparse one.
 Rows: TypeAlias = "NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]"
@@ -32,7 +35,14 @@ def training_input(
     estimator: Any, X: Any, y: Any, sample_weight: Any, *, several: bool = False
 ) -> tuple[Rows, NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
     """Check ``X``, ``y``, ``sample_weight``; return rows, classes, labels 0, 1, ... and weights."""
-    X, y = validate_data(estimator, _arrow_table(X), y, **_X_CHECKS)
+    refuse_dask(X)
+    X, label = _arrow_table(X), getattr(y, "name", None)
+    vars(estimator).pop("_encoder", None)
+    if _is_encoded(estimator, X):
+        X, y = _encode_training(estimator, X, y)
+    else:
+        X, y = validate_data(estimator, X, y, **_X_CHECKS)
+    estimator._label = label if isinstance(label, str) else None
     classes, labels = encode_labels(y, several=several)
     weights = None
     if sample_weight is not None:
@@ -91,8 +101,72 @@ def meant_weights(
 
 def prediction_input(estimator: Any, X: Any) -> Rows:
     """Check ``X`` against what the estimator was fitted on."""
-    X = validate_data(estimator, _arrow_table(X), reset=False, **_X_CHECKS)
+    X = _arrow_table(X)
+    encoder: _core.TableEncoder | None = getattr(estimator, "_encoder", None)
+    if encoder is not None and is_frame(X) and set(encoder.columns) <= set(column_names(X)):
+        # A model of a table finds its columns by name, whatever else the table holds.
+        X = select(X, encoder.columns)
+    if encoder is None or encoder.plain:
+        X = validate_data(estimator, X, reset=False, **_X_CHECKS)
+    else:
+        X = _encode(estimator, encoder, X)
     return as_rows(X)
+
+
+def refuse_dask(X: Any) -> None:
+    """A collection of Dask would be brought into memory as a whole, silently."""
+    if type(X).__module__.split(".")[0] in ("dask", "dask_expr"):
+        raise TypeError(
+            f"{type(X).__name__} is a Dask collection: use properloss.dask.DaskProperLossClassifier,"
+            " which leaves the rows with the workers, or call .compute() first"
+        )
+
+
+def _is_encoded(estimator: Any, X: Any) -> bool:
+    """Whether columns have to be encoded: texts, truth values, times, or values to fill."""
+    if is_frame(X) and not is_plain(X):
+        return True
+    return getattr(estimator, "missing", "error") == "mean" and not issparse(X)
+
+
+def _encode_training(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Learn the encoding of a table as the command line does, and encode it."""
+    frame, X = _frame_of(estimator, X, None)
+    check_consistent_length(X, y)
+    encoder = _core.TableEncoder.fit(
+        frame.columns, frame.rows, getattr(estimator, "missing", "error"), frame.categorical
+    )
+    features, _ = encoder.encode(frame.columns, frame.rows)
+    features, y = check_X_y(features, y, estimator=estimator, **_X_CHECKS)
+    validate_data(estimator, X, skip_check_array=True)
+    estimator._encoder = encoder
+    return features, y
+
+
+def _encode(estimator: Any, encoder: _core.TableEncoder, X: Any) -> NDArray[np.float64]:
+    frame, X = _frame_of(estimator, X, encoder.columns)
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    features, unknown = encoder.encode(frame.columns, frame.rows)
+    if unknown:
+        warnings.warn(
+            f"{unknown} value(s) are categories that did not occur at training, encoded as none of"
+            " the known ones",
+            UserWarning,
+            stacklevel=4,
+        )
+    return features
+
+
+def _frame_of(estimator: Any, X: Any, names: list[str] | None) -> tuple[Frame, Any]:
+    """The columns of a data frame or of a matrix, and what was read."""
+    if is_frame(X):
+        return read_frame(X), X
+    if issparse(X):
+        raise TypeError(f"{type(estimator).__name__} was fitted to a table; X is a sparse matrix")
+    X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
+    if names is None or len(names) != X.shape[1]:
+        names = [f"x{j}" for j in range(X.shape[1])]
+    return read_array(X, names), X
 
 
 def encode_labels(y: NDArray[Any], *, several: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:

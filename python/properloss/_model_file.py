@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from properloss import _core, _registry
+from properloss import _core, _multiclass, _registry
 from properloss._base import ProperClassifier
-from properloss._proper import ProperLossClassifier
+from properloss._classifier import ProperLossClassifier
+from properloss._export import class_names
 
 _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 
@@ -19,8 +20,8 @@ _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 _FORMER = {"alpha": "l2", "random_state": "seed", "loss": "link"}
 
 
-def load(path: str | os.PathLike[str]) -> ProperClassifier:
-    """Read a model file as a fitted classifier of the class that made it.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model file as a fitted classifier (or calibrator) of the class that made it.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
     -------
     classifier : object
         Ready to predict. Class names that are numbers become numbers again. A model of a table with
-        text columns takes their encoded columns, named ``column=category`` (0 or 1).
+        texts, truth values or dates takes data frames with these columns, and others besides.
 
     Examples
     --------
@@ -49,7 +50,12 @@ def load(path: str | os.PathLike[str]) -> ProperClassifier:
     import properloss
 
     content = _core.read_model(path)
-    method = _registry.methods().get(json.loads(content["fitted"])["method"])
+    name = json.loads(content["fitted"])["method"]
+    if name == "calibrate":
+        from properloss._calibrator_file import restore
+
+        return restore(properloss.ProperCalibrator, content, path)
+    method = _registry.methods().get(name)
     # A method without a class of its own still predicts.
     name = "CanonicalLossClassifier" if method is None else method["class_name"]
     cls: type[ProperClassifier] = getattr(properloss, name)
@@ -88,7 +94,20 @@ def text_of(estimator: ProperClassifier) -> str:
         classes=(str(estimator.classes_[0]), str(estimator.classes_[1])),
         fitted=json.dumps(fitted, allow_nan=False),
         course=[(int(t), float(loss), float(gap)) for t, loss, gap in zip(*columns, strict=True)],
+        encoder=_encoder_of(estimator, names),
     )
+
+
+def _encoder_of(estimator: ProperClassifier, names: Any) -> _core.TableEncoder | None:
+    """How a table becomes features, with the label column if it is known; None: columns of numbers."""
+    encoder: _core.TableEncoder | None = getattr(estimator, "_encoder", None)
+    label: str | None = getattr(estimator, "_label", None)
+    if encoder is None and label is not None and names is not None:
+        encoder = _core.TableEncoder.numeric([str(name) for name in names])
+    if encoder is None or (label is None and estimator._fitted.get("data")):
+        # Of a file: it has its label already.
+        return encoder
+    return encoder.with_label(label, *class_names(estimator.classes_))
 
 
 def _labelling(estimator: ProperClassifier) -> dict[str, Any]:
@@ -118,8 +137,10 @@ def _text_of_several(estimator: Any, names: Any, options: dict[str, Any]) -> str
         [float(b) for b in estimator.intercept_],
         estimator.link_,
         None if names is None else [str(name) for name in names],
+        getattr(estimator, "_encoder", None),
         [str(name) for name in estimator.classes_],
         json.dumps(options, allow_nan=False),
+        _multiclass.learned(estimator),
         0,
         int(estimator.n_iter_),
     )
@@ -139,11 +160,26 @@ def _restore_several(cls: type[_Classifier], path: str | os.PathLike[str]) -> _C
     estimator.tau_ = content["link"].tau
     estimator.guarantee_ = float(np.log(estimator.tau_))
     estimator.classes_ = _labels(content["classes"], options.get("class_dtype"))
-    estimator.n_features_in_ = estimator.coef_.shape[1]
-    if options.get("named_features", True):
-        estimator.feature_names_in_ = np.array(content["feature_names"], dtype=object)
+    _restore_columns(estimator, content, options)
     estimator.n_iter_ = content["iterations"]
+    if content["learned"] is not None:
+        _multiclass.set_learned(estimator, json.loads(content["learned"]))
     return estimator
+
+
+def _restore_columns(estimator: Any, content: Any, options: dict[str, Any]) -> None:
+    """What goes in: the columns of a table, or the features themselves."""
+    encoder: _core.TableEncoder = content["encoder"]
+    names = content["feature_names"]
+    if not encoder.plain or "named_features" not in options:
+        estimator._encoder = encoder
+    if not encoder.plain:
+        names = encoder.columns
+        if json.loads(encoder.to_json()).get("missing") == "mean":
+            estimator.missing = "mean"
+    estimator.n_features_in_ = len(names) or estimator.coef_.shape[1]
+    if options.get("named_features", True) and names:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
@@ -154,9 +190,7 @@ def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
     estimator._model = content["model"]
     estimator._fitted = fitted
     estimator._set_derived()
-    estimator.n_features_in_ = estimator.coef_.shape[1]
-    if options.get("named_features", True):
-        estimator.feature_names_in_ = np.array(content["feature_names"], dtype=object)
+    _restore_columns(estimator, content, options)
     estimator.classes_ = classes
     estimator.n_iter_ = fitted["iterations"]
     estimator.termination_ = fitted["termination"]

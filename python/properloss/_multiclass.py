@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from properloss._input import Rows
 _BINARY = ("_model", "threshold_", "loss_", "slope_ratio_", "history_", "termination_")
 #: And the other way round.
 _SEVERAL = ("tau_", "ramp_share_")
+#: Held-out log-losses of the stages.
+_STAGES = ("log_loss_path", "log_loss_link", "log_loss_refit", "log_loss")
 
 
 def forget_several(estimator: Any) -> None:
@@ -43,10 +46,20 @@ def fit(
         preserve_order=estimator.preserve_order,
         **folds,
     )
-    numbers, path, ratios = fitted.numbers, fitted.path, fitted.ratios
     estimator.coef_ = fitted.coefficients
     estimator.intercept_ = fitted.intercepts
     estimator.link_ = fitted.link
+    _set_results(estimator, fitted.numbers, fitted.path, fitted.ratios)
+    estimator.n_iter_ = max(1, round(fitted.passes))
+    return fitted.held_out_scores
+
+
+def _set_results(
+    estimator: Any,
+    numbers: dict[str, float],
+    path: dict[str, NDArray[np.float64]],
+    ratios: dict[str, NDArray[np.float64]],
+) -> None:
     estimator.C_ = numbers["C"]
     estimator.tau_ = numbers["tau"]
     estimator.guarantee_ = float(np.log(numbers["tau"]))
@@ -59,21 +72,68 @@ def fit(
         **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
         "tau": ratios["tau"],
         **{f"tau_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
-        **{
-            name: numbers[name]
-            for name in (
-                "log_loss_path",
-                "log_loss_link",
-                "log_loss_refit",
-                "log_loss",
-                "held_out_cost",
-                "link_gap",
-            )
-        },
+        **{name: numbers[name] for name in _STAGES},
+        "held_out_cost": numbers["held_out_cost"],
+        "link_gap": numbers["link_gap"],
         "log_loss_bound": float(np.log(numbers["tau"])),
     }
-    estimator.n_iter_ = max(1, round(fitted.passes))
-    return fitted.held_out_scores
+
+
+def learned(estimator: Any) -> str | None:
+    """What cross-validation weighed and found, as a model file keeps it; None if that is not known."""
+    results = getattr(estimator, "cv_results_", None)
+    if results is None:
+        return None
+
+    def rows(**columns: Any) -> list[dict[str, Any]]:
+        parts = [[_number(value) for value in column] for column in columns.values()]
+        return [dict(zip(columns, values, strict=True)) for values in zip(*parts, strict=True)]
+
+    return json.dumps(
+        {
+            "c": _number(estimator.C_),
+            "tau": _number(estimator.tau_),
+            "log_loss_bound": _number(results["log_loss_bound"]),
+            "refit_share": _number(estimator.refit_share_),
+            "ramp_share": _number(estimator.ramp_share_),
+            "held_out_log_loss": [_number(results[name]) for name in _STAGES],
+            "held_out_cost": _number(results["held_out_cost"]),
+            "link_gap": _number(results["link_gap"]),
+            "path": rows(
+                c=results["C"],
+                scale=results["C_scale"],
+                **{name: results[f"C_{name}"] for name in ("log_loss", "score", "weight")},
+            ),
+            "ratios": rows(
+                tau=results["tau"],
+                **{name: results[f"tau_{name}"] for name in ("log_loss", "score", "weight")},
+            ),
+        },
+        allow_nan=False,
+    )
+
+
+def set_learned(estimator: Any, content: dict[str, Any]) -> None:
+    """Set what a model file keeps; the file of a calibration has none of it."""
+    if "path" not in content:
+        return
+
+    def table(rows: list[dict[str, Any]], names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: np.array([float(row[name]) for row in rows]) for name in names}
+
+    path = table(content["path"], ("c", "scale", "log_loss", "score", "weight"))
+    path["C"] = path.pop("c")
+    numbers = dict(zip(_STAGES, map(float, content["held_out_log_loss"]), strict=True))
+    for name in ("tau", "refit_share", "ramp_share", "held_out_cost", "link_gap"):
+        numbers[name] = float(content[name])
+    numbers["C"] = float(content["c"])
+    ratios = table(content["ratios"], ("tau", "log_loss", "score", "weight"))
+    _set_results(estimator, numbers, path, ratios)
+
+
+def _number(value: Any) -> float | str:
+    """A number; JSON has none that is infinite or not a number, so these are words."""
+    return float(value) if np.isfinite(value) else str(float(value))
 
 
 def scores(estimator: Any, rows: Rows) -> NDArray[np.float64]:

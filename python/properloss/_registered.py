@@ -11,7 +11,7 @@ from typing import Any
 
 from properloss import _core, _registry, estimators
 from properloss._base import ProperClassifier
-from properloss._proper import ProperLossClassifier
+from properloss._classifier import ProperLossClassifier
 
 _ATTRIBUTES = """
 Attributes
@@ -77,6 +77,8 @@ def _documentation(method: _core.Method, defaults: dict[str, Any]) -> str:
             f"    {option['help']}.",
         ]
     lines += [
+        'missing : {"error", "mean"}, default="error"',
+        "    Whether missing values are refused or filled with the mean of their column.",
         "verbose : int, default=0",
         "    Whether to show progress on stderr.",
         "checkpoint : str or path-like, default=None",

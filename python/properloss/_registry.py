@@ -16,8 +16,14 @@ from properloss import _core
 PARAMETERS = {"l2": "alpha", "seed": "random_state"}
 
 #: What every class takes beside the options of its method, with the defaults.
-BESIDE: dict[str, Any] = {"verbose": 0, "checkpoint": None, "checkpoint_every": 60.0}
+BESIDE: dict[str, Any] = {
+    "missing": "error",
+    "verbose": 0,
+    "checkpoint": None,
+    "checkpoint_every": 60.0,
+}
 BESIDE_CONSTRAINTS: dict[str, list[Any]] = {
+    "missing": [StrOptions({"error", "mean"})],
     "verbose": ["verbose"],
     "checkpoint": [str, PathLike, None],
     "checkpoint_every": [Interval(Real, 0, None, closed="left")],

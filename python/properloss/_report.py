@@ -72,8 +72,9 @@ def report(
     Parameters
     ----------
     model : classifier
-        A fitted classifier of this package, or any with ``predict_proba`` and two classes: then
-        the page has no section on what was learned.
+        A fitted classifier of this package, or any with ``predict_proba``: then the page has no
+        section on what was learned. With three classes or more each is held against the rest, and
+        a picker chooses the class to look at.
     X, y : data
         Rows and labels that were not used to fit it.
     path : str or path-like, default=None
@@ -103,18 +104,13 @@ def report(
     models = [model] if compare is None else [model, compare]
     for each in models:
         check_is_fitted(each)
-        if len(each.classes_) != 2:
-            raise ValueError(f"{type(each).__name__} has {len(each.classes_)} classes; only two are supported")
-    if compare is not None and not np.array_equal(model.classes_, compare.classes_):
+    classes = np.asarray(model.classes_)
+    if len(classes) < 2:
+        raise ValueError(f"{type(model).__name__} has a single class: there is nothing to report on")
+    if compare is not None and not np.array_equal(classes, compare.classes_):
         raise ValueError(f"the models have different classes: {model.classes_} and {compare.classes_}")
     y = np.asarray(column_or_1d(y))
-    positive = np.asarray(y == model.classes_[1])
-    strangers = np.flatnonzero(~(positive | (y == model.classes_[0])))
-    if strangers.size:
-        raise ValueError(
-            f"y[{strangers[0]}] is {y[strangers[0]]!r}, none of the classes {model.classes_.tolist()}"
-        )
-    labels = positive.astype(np.uint8)
+    labels = _positions(y, classes)
     weights = None
     if sample_weight is not None:
         weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))
@@ -122,15 +118,37 @@ def report(
     titles = _titles(models) if names is None else list(names)
     if len(titles) != len(models):
         raise ValueError(f"names has {len(titles)} entries for {len(models)} models")
-    sides = [_side(each, title, X) for each, title in zip(models, titles, strict=True)]
-    for side in sides:
-        check_consistent_length(side[4], labels)
-    page = Report(
-        _core.report_page(sides[0], sides[1] if len(sides) > 1 else None, labels, weights, "rows given in Python")
-    )
+    data = "rows given in Python"
+    if len(classes) == 2:
+        sides = [_side(each, title, X) for each, title in zip(models, titles, strict=True)]
+        for side in sides:
+            check_consistent_length(side[4], labels)
+        second = sides[1] if len(sides) > 1 else None
+        html = _core.report_page(sides[0], second, labels.astype(np.uint8), weights, data)
+    else:
+        several = [_class_side(each, title, X) for each, title in zip(models, titles, strict=True)]
+        for each_side in several:
+            check_consistent_length(each_side[1], labels)
+        other = several[1] if len(several) > 1 else None
+        texts = [str(value) for value in classes]
+        html = _core.report_page_of_classes(several[0], other, texts, labels, weights, data)
+    page = Report(html)
     if path is not None:
         page.save(path)
     return page
+
+
+def _positions(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.uint32]:
+    """The number of the class of every row."""
+    labels = np.full(len(y), len(classes), dtype=np.uint32)
+    for k, value in enumerate(classes):
+        labels[np.asarray(y == value, dtype=bool)] = k
+    strangers = np.flatnonzero(labels == len(classes))
+    if strangers.size:
+        raise ValueError(
+            f"y[{strangers[0]}] is {y[strangers[0]]!r}, none of the classes {classes.tolist()}"
+        )
+    return labels
 
 
 def _titles(models: list[Any]) -> list[str]:
@@ -154,6 +172,22 @@ def _side(model: Any, title: str, X: Any) -> _core._Side:
     except _core.NotFiniteError as error:
         raise explain_not_finite(model, rows, error) from None
     return title, text_of(model), classes, details, scores, rows
+
+
+def _class_side(model: Any, title: str, X: Any) -> _core._ClassSide:
+    """The same for three classes or more: probabilities, whoever made them."""
+    p = np.ascontiguousarray(model.predict_proba(X), dtype=np.float64)
+    tau = getattr(model, "tau_", None)
+    provenance = [("method", type(model).__name__)]
+    if isinstance(model, ProperClassifier):
+        provenance += [("features", str(model.n_features_in_))]
+        provenance += [
+            (f"option {name}", str(value))
+            for name, value in model.get_params(deep=False).items()
+            if value is not None
+        ]
+    details = json.dumps(_details(model), allow_nan=False)
+    return title, p, None if tau is None else float(tau), details, provenance
 
 
 def _details(model: Any) -> dict[str, Any]:

@@ -55,6 +55,9 @@ class BregmanTronClassifier(ProperClassifier):
         At most this many iterations.
     tol : float, default=1e-5
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+    missing : {"error", "mean"}, default="error"
+        Whether missing values are refused or filled, with the mean of the column or the shares of its
+        categories.
     verbose : int, default=0
         Whether to show progress on stderr.
     checkpoint : str or path-like, default=None
@@ -121,6 +124,7 @@ class BregmanTronClassifier(ProperClassifier):
         initial_link: _core.PiecewiseLink | None = None,
         max_iter: int = 1000,
         tol: float = 1e-5,
+        missing: Literal["error", "mean"] = "error",
         verbose: int = 0,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
@@ -139,6 +143,7 @@ class BregmanTronClassifier(ProperClassifier):
         self.initial_link = initial_link
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -200,6 +205,9 @@ class CertifiedClassifier(ProperClassifier):
         At most this many iterations.
     tol : float, default=1e-9
         Stops when ``gap`` is at most ``tol`` times the largest norm of a row.
+    missing : {"error", "mean"}, default="error"
+        Whether missing values are refused or filled, with the mean of the column or the shares of its
+        categories.
     verbose : int, default=0
         Whether to show progress on stderr.
     checkpoint : str or path-like, default=None
@@ -263,6 +271,7 @@ class CertifiedClassifier(ProperClassifier):
         scaling: Scaling = "standardise",
         max_iter: int = 1000,
         tol: float = 1e-9,
+        missing: Literal["error", "mean"] = "error",
         verbose: int = 0,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
@@ -276,6 +285,7 @@ class CertifiedClassifier(ProperClassifier):
         self.scaling = scaling
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -289,7 +299,7 @@ class SlisotronClassifier(ProperClassifier):
     isotonic : {"pav", "lipschitz"}, default="pav"
         Plain isotonic regression, or isotonic regression with slopes at most 1.
     step : "auto", "paper" or float, default="auto"
-        Length of the gradient step: a line search, 1, or a number.
+        Length of the gradient step: 1 over the largest curvature, 1, or a number.
     alpha : float, default=0.0
         Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features.
     max_norm : float, default=None
@@ -300,6 +310,9 @@ class SlisotronClassifier(ProperClassifier):
         At most this many iterations.
     tol : float, default=1e-6
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+    missing : {"error", "mean"}, default="error"
+        Whether missing values are refused or filled, with the mean of the column or the shares of its
+        categories.
     verbose : int, default=0
         Whether to show progress on stderr.
     checkpoint : str or path-like, default=None
@@ -354,6 +367,7 @@ class SlisotronClassifier(ProperClassifier):
         scaling: Scaling = "standardise",
         max_iter: int = 1000,
         tol: float = 1e-6,
+        missing: Literal["error", "mean"] = "error",
         verbose: int = 0,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
@@ -365,6 +379,7 @@ class SlisotronClassifier(ProperClassifier):
         self.scaling = scaling
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -391,6 +406,9 @@ class GlmtronClassifier(ProperClassifier):
         At most this many iterations.
     tol : float, default=1e-6
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
+    missing : {"error", "mean"}, default="error"
+        Whether missing values are refused or filled, with the mean of the column or the shares of its
+        categories.
     verbose : int, default=0
         Whether to show progress on stderr.
     checkpoint : str or path-like, default=None
@@ -447,6 +465,7 @@ class GlmtronClassifier(ProperClassifier):
         scaling: Scaling = "standardise",
         max_iter: int = 1000,
         tol: float = 1e-6,
+        missing: Literal["error", "mean"] = "error",
         verbose: int = 0,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
@@ -459,6 +478,7 @@ class GlmtronClassifier(ProperClassifier):
         self.scaling = scaling
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
@@ -491,6 +511,9 @@ class CanonicalLossClassifier(ProperClassifier):
         At most this many Newton steps.
     tol : float, default=1e-10
         The norm of the gradient to reach.
+    missing : {"error", "mean"}, default="error"
+        Whether missing values are refused or filled, with the mean of the column or the shares of its
+        categories.
     verbose : int, default=0
         Whether to show progress on stderr.
     checkpoint : str or path-like, default=None
@@ -552,6 +575,7 @@ class CanonicalLossClassifier(ProperClassifier):
         solver: Literal["auto", "newton-cholesky", "newton-cg"] = "auto",
         max_iter: int = 200,
         tol: float = 1e-10,
+        missing: Literal["error", "mean"] = "error",
         verbose: int = 0,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
@@ -563,6 +587,7 @@ class CanonicalLossClassifier(ProperClassifier):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.missing = missing
         self.verbose = verbose
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from properloss._base import ProperClassifier
+from properloss._calibrated import ProperCalibratedClassifierCV
+from properloss._calibrator import ProperCalibrator
+from properloss._classifier import ProperLossClassifier
 from properloss._export import onnx_bytes
-from properloss._proper import ProperCalibratedClassifierCV, ProperCalibrator, ProperLossClassifier
 from properloss.estimators import (
     BregmanTronClassifier,
     CanonicalLossClassifier,

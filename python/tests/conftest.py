@@ -6,6 +6,10 @@ import os
 
 # scikit-learn's check of array API input runs only with this, set before scipy is imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+# Threads of the boosters and of BLAS that wait for each other, in several processes of pytest at
+# once, take most of its time. Our own threads are as they are.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 import warnings
 

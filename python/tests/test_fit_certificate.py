@@ -74,7 +74,8 @@ def test_calibrators():
     bound = calibrator.calibration_bound_
     assert (bound.n_rows, bound.n_folds) == (3000, 1)
     assert bound.rms == bound.held_out_rms
-    assert np.sqrt(np.mean((calibrator.predict(z) - p) ** 2)) < bound.rms < 0.15
+    # Over twelve seeds the bound is .121 to .153, its median .130.
+    assert np.sqrt(np.mean((calibrator.predict(z) - p) ** 2)) < bound.rms < 0.16
     assert calibrator.link_cost_.nats < 0 < calibrator.link_cost_.at_most
     assert calibrator.cv_results_["link_cost"] == calibrator.link_cost_.nats
     # Labels that fall with the score void it, and say so.

@@ -158,3 +158,20 @@ def test_losses_survive_files_and_pickles(loss: Any, tmp_path: Path) -> None:
     assert again.loss_ == loss == pl.Loss.load(model)
     assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
     assert np.array_equal(again.fit(X, y).coef_, clf.coef_)
+
+
+def test_training_under_a_composite_loss_ends_at_the_limit_of_rounding():
+    """The gradient jumps at the knots of the link and never gets below ``tol``."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = (rng.random(4000) < 0.15 + 0.7 / (1 + np.exp(-3 * X @ [1.0, -1.0, 0.5]))).astype(int)
+    loss = pl.ProperLossClassifier().fit(X, y).loss_
+    assert loss.kind == "composite"
+    for start in range(0, 1500, 150):
+        rows = slice(start, start + 150)
+        clf = pl.CanonicalLossClassifier(loss=loss, C=1.0).fit(X[rows], y[rows])
+        assert clf.termination_ in ("converged", "stalled") and clf.n_iter_ < clf.max_iter
+        # No further step would have helped: twice the iterations end at the same loss.
+        longer = pl.CanonicalLossClassifier(loss=loss, C=1.0, tol=0, max_iter=2 * clf.n_iter_)
+        longer.fit(X[rows], y[rows])
+        assert clf.history_["loss"][-1] - longer.history_["loss"][-1] < 1e-10

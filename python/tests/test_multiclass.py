@@ -20,7 +20,8 @@ import properloss as pl
 from properloss import _core
 
 
-@parametrize_with_checks([pl.ProperLossClassifier(), pl.ProperLossClassifier(preserve_order=True)])
+# Without `preserve_order`: test_proper.py.
+@parametrize_with_checks([pl.ProperLossClassifier(preserve_order=True)])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

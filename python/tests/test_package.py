@@ -6,9 +6,11 @@ import doctest
 import importlib
 import inspect
 import pathlib
+import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import properloss as pl
@@ -90,19 +92,6 @@ def test_examples_in_docstrings(name, value):
         assert runner.run(test, out=output.append).failed == 0, "".join(output)
 
 
-def test_tutorial_runs(tmp_path, monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "tutorial.md").read_text()
-    blocks = text.split("```python\n")[1:]
-    assert len(blocks) >= 8
-    namespace: dict[str, object] = {}
-    for number, block in enumerate(blocks):
-        code = block.split("```")[0]
-        exec(compile(code, f"docs/tutorial.md block {number + 1}", "exec"), namespace)
-
-
 def test_stubs_match_the_module():
     """mypy's stubtest: every name of the compiled module is in its stub, with its signature."""
     pytest.importorskip("mypy")
@@ -122,3 +111,17 @@ def test_py_typed_is_shipped():
 
 def test_version():
     assert pl.__version__ == importlib.import_module("properloss._core").__version__
+
+
+def test_pickles_of_earlier_releases_are_read():
+    """The calibrator and its table once lived in ``properloss._proper``, under the names below."""
+    z = np.linspace(-3.0, 3.0, 200)
+    fitted = pl.ProperCalibrator().fit(z, np.sin(97 * z) < np.tanh(z))
+    # The first protocol writes names as text.
+    now = pickle.dumps(fitted, protocol=0)
+    old = now.replace(b"properloss._calibrator\n", b"properloss._proper\n")
+    old = old.replace(b"properloss._results\nTable\n", b"properloss._proper\n_Table\n")
+    assert old.count(b"properloss._proper\n") >= 2 and b"properloss._results" not in old
+    read = pickle.loads(old)
+    np.testing.assert_array_equal(read.predict(z), fitted.predict(z))
+    assert type(read) is pl.ProperCalibrator and type(read.cv_results_) is type(fitted.cv_results_)

@@ -13,6 +13,9 @@ import pytest
 
 import properloss as pl
 
+#: One after the other, not beside each other, where pytest runs in several processes.
+pytestmark = pytest.mark.xdist_group("threads")
+
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(400, 5))
 Y = (RNG.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)

@@ -134,3 +134,27 @@ def test_the_displays_draw(fitted, data):
         assert drawn.ax_.get_legend().get_texts()[1].get_text() == "ProperLossClassifier"
         assert drawn.figure_ is drawn.ax_.figure
     plt.close("all")
+
+
+def test_several_classes_have_a_page_and_a_card():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(3, 600)
+    X = np.array([[0.0, 0.0], [2.0, 0.5], [0.5, 2.0]])[kind] + rng.normal(size=(600, 2))
+    y = np.array(["ant", "bee", "<cat>"])[kind]
+    clf = pl.ProperLossClassifier().fit(X[:300], y[:300])
+    html = clf.report(X[300:], y[300:]).html
+    assert len(html) < 1_000_000 and html.count('class="panel"') == 3
+    assert "&lt;cat&gt; against the rest" in html.replace("<bdi>", "").replace("</bdi>", "")
+    # Rows of the confusion matrix are in the order of classes_.
+    called = clf.predict(X[300:])
+    for value in clf.classes_:
+        counts = [int(((y[300:] == value) & (called == other)).sum()) for other in clf.classes_]
+        cells = [
+            f'<td class="right">{n}</td>' if other == value else f"<td>{n}</td>"
+            for n, other in zip(counts, clf.classes_, strict=True)
+        ]
+        assert "".join(cells) in html
+    card = clf._repr_html_()
+    assert "properloss-card" in card and f"plus {clf.guarantee_:.4g} nats" in card
+    with pytest.raises(ValueError, match="none of the classes"):
+        clf.report(X[300:], np.full(300, "dog"))

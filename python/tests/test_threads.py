@@ -17,6 +17,9 @@ from sklearn.base import clone
 
 import properloss as pl
 
+#: One after the other, not beside each other, where pytest runs in several processes.
+pytestmark = pytest.mark.xdist_group("threads")
+
 # Large enough for the engine to use its threads.
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(20_000, 30))

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use memmap2::MmapMut;
-use properloss::design::{Design, Scaling};
+use properloss::design::{Design, Intercept, Scaling};
 use properloss::link::Sigmoid;
 use properloss::loss::LossKind;
 use properloss::optimize::{Options, Problem, Solver, minimise};
@@ -240,7 +240,11 @@ impl Data {
             _ => return Err(format!("unknown step {step}").into()),
         };
         let (max_iter, tol, scaling) = (count, 0.0, Scaling::UnitRows);
-        let trainer = BregmanTron { max_iter, tol, step, scaling, ..BregmanTron::new(target) };
+        let trainer = BregmanTron::new(target)
+            .with_max_iter(max_iter)
+            .with_tol(tol)
+            .with_step(step)
+            .with_scaling(scaling);
         let sample = self.sample()?;
         let (mut ends, mut loss) = (Vec::with_capacity(count), f64::NAN);
         trainer.fit(&sample, &mut |iteration: &Iteration| {
@@ -262,9 +266,9 @@ impl Data {
         };
         let mut local = Local::new(&self.sample()?);
         let rows: &mut dyn Rows = &mut local;
-        rows.scale(scaling_of(scaling)?, true)?;
+        rows.scale(scaling_of(scaling)?, Intercept::Learned)?;
         let problem = Problem { link: &Sigmoid, kind: LossKind::Canonical, l2 };
-        let options = Options { solver, ..Options::default() };
+        let options = Options::default().with_solver(solver);
         let start = now();
         let zeros = vec![0.0; rows.dimension()];
         let minimum =
@@ -275,7 +279,7 @@ impl Data {
     }
 
     fn passes(&self, scaling: &str) -> Outcome<String> {
-        let design = Design::new(&self.sample()?, scaling_of(scaling)?, false);
+        let design = Design::new(&self.sample()?, scaling_of(scaling)?, Intercept::Zero);
         let w: Vec<f64> = (0..design.dimension()).map(|j| 1e-3 * (j % 7) as f64).collect();
         let mut z = vec![0.0; design.rows()];
         let mut g = vec![0.0; design.dimension()];

@@ -107,6 +107,30 @@ pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Resul
     Ok(())
 }
 
+/// Refuses an output that would take the place of an input.
+pub fn check_inputs<'a>(
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+    outputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<()> {
+    let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    };
+    let outputs: Vec<&PathBuf> = outputs.into_iter().filter(|path| !is_stdout(path)).collect();
+    for input in inputs {
+        if let Some(output) = outputs.iter().find(|output| same(input, output)) {
+            return Err(Failure::user(
+                format!(
+                    "{}: an input of the command, which would be overwritten",
+                    output.display()
+                ),
+                "give the output another name",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Rows that go to a file or to stdout as they come.
 pub enum Stream {
     /// stdout, buffered.

@@ -114,7 +114,7 @@ fn models() {
     sandbox.succeed("fit good.csv -o model.json --loss-out loss.json --method logistic --l2 1");
     let model = sandbox.read("model.json");
     let mut bad = Failing::new("bad-models", &sandbox);
-    sandbox.write("newer.json", model.replacen("\"version\": 1", "\"version\": 2", 1));
+    sandbox.write("newer.json", model.replacen("\"version\": 1", "\"version\": 3", 1));
     bad.run("predict newer.json good.csv -o out.json");
     // Cut at a place that no digit of a float moves.
     let half = model.find("\"link\"").expect("a model has a link");
@@ -216,13 +216,13 @@ fn options_and_outputs() {
     bad.run("calibrate good.csv -o out.json --score c");
     bad.run("calibrate good.csv -o out.json --score y");
     sandbox.write("p.csv", "p,y\n0.1,0\n0.7,1\n0.2,0\n0.9,1\n0.4,1\n0.3,0\n");
-    bad.run("calibrate p.csv --model out.json");
+    bad.run("calibrate p.csv --model out.csv");
     sandbox.write("q.csv", "p,y\n0.1,0\n1.7,1\n0.2,0\n0.9,1\n");
     bad.run("calibrate q.csv -o out.json --kind probabilities");
     bad.run("predict model.json good.csv --threshold 2 -o out.json");
-    bad.run("synth --rows 0 -o out.json");
-    bad.run("synth single-index --noise 0.5 -o out.json");
-    bad.run("synth single-index --floor 0.9 --ceiling 0.1 -o out.json");
+    bad.run("synth --rows 0 -o out.csv");
+    bad.run("synth single-index --noise 0.5 -o out.csv");
+    bad.run("synth single-index --floor 0.9 --ceiling 0.1 -o out.csv");
     bad.run("demo --out good.csv");
     bad.check();
 }

@@ -86,14 +86,11 @@ fn keep_least(least: &mut Vec<f64>, seconds: Vec<f64>) {
 
 /// Seconds of every iteration but the first, whose start is not seen, of both runs.
 fn in_turns(sample: &Sample<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
-    let plain = BregmanTron {
-        max_iter: ITERATIONS,
-        tol: 0.0,
-        scaling: Scaling::UnitRows,
-        ..BregmanTron::new(Target::Labels)
-    };
-    let certified =
-        Certified { max_iter: ITERATIONS, scaling: Scaling::UnitRows, ..Certified::default() };
+    let plain = BregmanTron::new(Target::Labels)
+        .with_max_iter(ITERATIONS)
+        .with_tol(0.0)
+        .with_scaling(Scaling::UnitRows);
+    let certified = Certified::default().with_max_iter(ITERATIONS).with_scaling(Scaling::UnitRows);
     let (to_plain, from_certified) = channel();
     let (to_certified, from_plain) = channel();
     let mut plain_turn = Turn::new(from_certified, to_certified, true);

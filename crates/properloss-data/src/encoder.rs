@@ -83,6 +83,12 @@ pub enum ColumnKind {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         fill: Option<Vec<f64>>,
     },
+    /// One feature, the log odds `ln((p + e)/(1 - p + e))` of a probability `p` with the margin `e`:
+    /// what a calibrator of probabilities takes.
+    LogOdds {
+        /// `e > 0`, so that 0 and 1 have a score.
+        margin: f64,
+    },
 }
 
 /// The label column and the values that make up its classes.
@@ -103,9 +109,14 @@ impl Column {
     /// How many features it becomes.
     pub fn width(&self) -> usize {
         match &self.kind {
-            ColumnKind::Numeric { .. } => 1,
+            ColumnKind::Numeric { .. } | ColumnKind::LogOdds { .. } => 1,
             ColumnKind::Categorical { categories, .. } => categories.len(),
         }
+    }
+
+    /// Whether its feature is the number in the table itself.
+    pub fn is_plain_number(&self) -> bool {
+        self.written.is_plain() && self.kind == ColumnKind::Numeric { fill: None }
     }
 }
 
@@ -139,7 +150,9 @@ impl Encoder {
         let mut names = Vec::new();
         for column in &self.columns {
             match &column.kind {
-                ColumnKind::Numeric { .. } => names.push(column.name.clone()),
+                ColumnKind::Numeric { .. } | ColumnKind::LogOdds { .. } => {
+                    names.push(column.name.clone());
+                }
                 ColumnKind::Categorical { categories, .. } => {
                     names.extend(categories.iter().map(|c| format!("{}={c}", column.name)));
                 }
@@ -156,9 +169,28 @@ impl Encoder {
         }
     }
 
-    /// The first categorical column, if any.
-    pub(crate) fn first_categorical(&self) -> Option<&Column> {
-        self.columns.iter().find(|c| matches!(c.kind, ColumnKind::Categorical { .. }))
+    /// The first column that is not a number taken as it is, if any: formats of bare numbers cannot
+    /// carry it.
+    pub(crate) fn first_encoded(&self) -> Option<&Column> {
+        self.columns.iter().find(|c| !matches!(c.kind, ColumnKind::Numeric { .. }))
+    }
+
+    /// The features of every row of a table without labels, row after row, and how many values were
+    /// categories that did not occur at training.
+    pub fn encode_all(
+        &self,
+        table: &mut dyn Table,
+        unknown: UnknownCategory,
+    ) -> Result<(Vec<f64>, u64)> {
+        let bound = self.bind(table, LabelUse::Ignore, unknown)?;
+        let (mut row, mut all, mut unknowns) = (vec![0.0; self.width()], Vec::new(), 0);
+        while let Some(position) = table.next_row()? {
+            if let Encoded::Row { unknown, .. } = bound.encode(table, position, false, &mut row)? {
+                unknowns += u64::from(unknown);
+            }
+            all.extend_from_slice(&row);
+        }
+        Ok((all, unknowns))
     }
 
     /// What is wrong with an encoder that was read from a file: the field and the reason.
@@ -181,6 +213,13 @@ impl Encoder {
                     return Err((at(".fill"), format!("{fill} is not finite")));
                 }
                 ColumnKind::Numeric { .. } => {}
+                ColumnKind::LogOdds { margin } if !(*margin > 0.0 && margin.is_finite()) => {
+                    return Err((at(".margin"), format!("{margin} is not a positive number")));
+                }
+                ColumnKind::LogOdds { .. } if self.columns.len() > 1 => {
+                    return Err((at(".kind"), "a calibrator has one column".into()));
+                }
+                ColumnKind::LogOdds { .. } => {}
                 ColumnKind::Categorical { categories, fill } => {
                     if categories.is_empty() {
                         return Err((at(".categories"), "no category".into()));
@@ -202,9 +241,8 @@ impl Encoder {
             }
         }
         if let Some(label) = &self.label {
-            let Classes { negative, positive } = label.classes.clone();
-            Classes::new(negative, positive)
-                .map_err(|error| ("encoder.label".to_owned(), error.to_string()))?;
+            let classes = label.classes.check();
+            classes.map_err(|error| ("encoder.label".to_owned(), error.to_string()))?;
         }
         Ok(())
     }
@@ -292,8 +330,8 @@ pub struct BoundEncoder<'e> {
 pub enum Encoded {
     /// The features were written; with the label and weight, if they were asked for.
     Row {
-        /// 0 or 1.
-        label: Option<u8>,
+        /// The number of its class: 0 or 1 of two.
+        label: Option<u32>,
         /// 1 without a weight column.
         weight: f64,
         /// Categories that did not occur at training, encoded as none of the known ones.
@@ -389,6 +427,15 @@ impl BoundEncoder<'_> {
                         Some(value) => value,
                         None => number(table, position, index, &cell)?,
                     };
+                }
+                ColumnKind::LogOdds { margin } => {
+                    let p = number(table, position, index, &cell)?;
+                    if !(-1e-9..=1.0 + 1e-9).contains(&p) {
+                        let place = table.place(position, index);
+                        return Err(Error::NotAProbability { place, value: p });
+                    }
+                    let p = p.clamp(0.0, 1.0);
+                    out[0] = ((p + margin) / ((1.0 - p) + margin)).ln();
                 }
                 ColumnKind::Categorical { categories, .. } => {
                     out.fill(0.0);

@@ -94,6 +94,9 @@ pub enum Error {
     /// The operating system refused to write.
     #[error("{}: cannot write: {source}", file.display())]
     Write { file: PathBuf, source: std::io::Error },
+    /// A file of blocks that is damaged.
+    #[error("{}: the file of blocks cannot be used: {reason}", directory.display())]
+    Cache { directory: PathBuf, reason: String },
     /// More memory than may be used.
     #[error(
         "{place}: reading it takes {}{}, but {} may be used",
@@ -153,6 +156,9 @@ pub enum Error {
     /// A column that was asked for by name.
     #[error("{}: there is no {role} column {name:?}; the file has {}", file.display(), list(available))]
     NoSuchColumn { file: PathBuf, role: &'static str, name: String, available: Vec<String> },
+    /// A column asked for by name in a format without names.
+    #[error("{}: a {format} file has no named columns, so there is no {role} column", file.display())]
+    NoColumns { file: PathBuf, format: &'static str, role: &'static str },
     /// A column named for two roles.
     #[error("column {name:?} cannot be the {first} column and the {second} column at once")]
     RoleClash { name: String, first: &'static str, second: &'static str },
@@ -169,6 +175,9 @@ pub enum Error {
     /// An infinite value.
     #[error("{place}: {value:?} is not finite")]
     NotFinite { place: Place, value: String },
+    /// A number outside [0, 1] for a calibrator of probabilities.
+    #[error("{place}: {value} is not a probability")]
+    NotAProbability { place: Place, value: f64 },
     /// An empty field, or one of the words for "missing".
     #[error("{place}: missing value{}", shown(value))]
     MissingValue { place: Place, value: String },
@@ -191,6 +200,9 @@ pub enum Error {
     /// Three or more values in the label column.
     #[error("{place}: {:?} is a third class, after {:?} and {:?}", classes[2], classes[0], classes[1])]
     TooManyClasses { place: Place, classes: Box<[String; 3]>, by_default: bool },
+    /// A label column whose values are no classes.
+    #[error("{place}: {values} different values in {rows} rows are no classes: {why}")]
+    NoClasses { place: Place, values: usize, rows: u64, why: &'static str, by_default: bool },
     /// A class that was asked for, but does not occur.
     #[error("{place}: no row of class {class:?}; the file has {}", list(found))]
     NoSuchClass { place: Place, class: String, found: Vec<String> },
@@ -214,7 +226,7 @@ pub enum Error {
     #[error("{place}: {found} features, but the model has {expected}")]
     FeatureCount { place: Place, found: usize, expected: usize },
     /// A format that cannot carry what the model needs.
-    #[error("{}: the model has the categorical column {column:?}, which {format} cannot carry", file.display())]
+    #[error("{}: the model encodes the column {column:?}, which {format} cannot carry", file.display())]
     CategoricalModel { file: PathBuf, column: String, format: &'static str },
 
     /// A LibSVM field that is not `index:value`.
@@ -275,6 +287,12 @@ pub enum Error {
     /// A split that leaves a part without one of the classes.
     #[error("class {class:?} has {count} row(s); {needed} are needed for this split")]
     TooFewRows { class: String, count: usize, needed: usize },
+    /// Fewer groups than parts.
+    #[error("{found} group(s) cannot be dealt to {needed} parts")]
+    TooFewGroups { found: usize, needed: usize },
+    /// Groups that leave a part without one of the classes.
+    #[error("whole groups leave rows of class {class:?} in {found} of {needed} parts only")]
+    ClassInFewGroups { class: String, found: usize, needed: usize },
     /// An error of the core.
     #[error(transparent)]
     Core(#[from] properloss::Error),
@@ -329,6 +347,7 @@ impl Error {
             }
             .into(),
             Self::NoSuchColumn { role, .. } => format!("choose one with --{role}"),
+            Self::NoColumns { .. } => "use a CSV, TSV or Parquet file".into(),
             Self::RoleClash { .. } => "name it once".into(),
             Self::NoFeatures { .. } => "keep at least one column besides the label".into(),
             Self::TextInNumericColumn { place, .. } => {
@@ -338,6 +357,9 @@ impl Error {
                 )
             }
             Self::NotANumber { .. } | Self::NotFinite { .. } => "correct the value".into(),
+            Self::NotAProbability { .. } => {
+                "the model calibrates probabilities, from 0 to 1; is it the right column?".into()
+            }
             Self::MissingValue { .. } => {
                 "fill it, or pass --missing mean (fill) or --missing drop (leave the row out)"
                     .into()
@@ -365,6 +387,13 @@ impl Error {
                     ""
                 };
                 format!("{label}choose the classes with --negative and --positive")
+            }
+            Self::NoClasses { by_default, .. } => {
+                let label = if *by_default { "the last column was taken; " } else { "" };
+                format!(
+                    "{label}is it the right --label column? A number is learned as a class once it is \
+                     cut into few values, or two of them are named by --negative and --positive"
+                )
             }
             Self::NoSuchClass { .. } | Self::ClassOnBothSides { .. } => {
                 "choose the classes with --negative and --positive".into()
@@ -400,7 +429,11 @@ impl Error {
             }
             Self::WrongFormat { .. } => "give a file written by this program".into(),
             Self::NewerVersion { .. } => "install a newer properloss".into(),
+            Self::TooFewGroups { .. } | Self::ClassInFewGroups { .. } => {
+                "use fewer folds, or another --group column".into()
+            }
             Self::TooFewRows { .. } => "use more data or fewer parts".into(),
+            Self::Cache { .. } => "fit again: the blocks are written anew".into(),
             Self::BadOption { .. } | Self::Core(_) => return None,
         })
     }

@@ -7,14 +7,15 @@ use crate::encoder::{
     is_missing, written_number,
 };
 use crate::error::{Error, Place, Position, Result, clipped};
-use crate::labels::LabelValues;
+use crate::labels::{LabelValues, Wanted};
 use crate::memory::CATEGORY_LIMIT;
 use crate::options::{Missing, ReadOptions};
 use crate::table::{Cell, Table, find_column};
 
 /// The columns of a table by their role.
 struct Roles {
-    label: usize,
+    /// None where the labels are not in the table.
+    label: Option<usize>,
     weight: Option<usize>,
     features: Vec<usize>,
 }
@@ -54,23 +55,53 @@ impl Encoder {
         open: &dyn Fn() -> Result<Box<dyn Table>>,
         options: &ReadOptions,
     ) -> Result<(Self, u64)> {
-        let mut table = open()?;
+        let table = open()?;
         let roles = roles(table.as_ref(), options)?;
+        Self::fit_roles(table, open, &roles, options)
+    }
+
+    /// Learns the encoding of a table whose labels are elsewhere: every column is a feature but
+    /// those that the options ignore.
+    pub fn fit_features(
+        open: &dyn Fn() -> Result<Box<dyn Table>>,
+        options: &ReadOptions,
+    ) -> Result<Self> {
+        let table = open()?;
+        let ignored = |name: &String| options.ignore.contains(name);
+        let features = (0..table.columns().len()).filter(|&j| !ignored(&table.columns()[j]));
+        let roles = Roles { label: None, weight: None, features: features.collect() };
+        if roles.features.is_empty() {
+            return Err(Error::NoFeatures { file: table.file().to_path_buf() });
+        }
+        Ok(Self::fit_roles(table, open, &roles, options)?.0)
+    }
+
+    fn fit_roles(
+        mut table: Box<dyn Table>,
+        open: &dyn Fn() -> Result<Box<dyn Table>>,
+        roles: &Roles,
+        options: &ReadOptions,
+    ) -> Result<(Self, u64)> {
         let mut profiles: Vec<Profile> = Vec::new();
         for &index in &roles.features {
             let declared = options.categorical.contains(&table.columns()[index]);
             let limit = if declared { CATEGORY_LIMIT } else { options.max_categories };
             profiles.push(Profile { as_categories: declared, limit, ..Profile::default() });
         }
-        let (labels, rows) = scan(table.as_mut(), &roles, options, &mut profiles)?;
-        let label_name = table.columns()[roles.label].clone();
-        let classes = labels.resolve(
-            &options.negative,
-            &options.positive,
-            table.file(),
-            Some(&label_name),
-            options.label.is_none(),
-        )?;
+        let (labels, rows) = scan(table.as_mut(), roles, options, &mut profiles)?;
+        let label = match roles.label {
+            None => None,
+            Some(label) => {
+                let column = table.columns()[label].clone();
+                let classes = labels.resolve(Wanted {
+                    options,
+                    file: table.file(),
+                    column: Some(&column),
+                    by_default: options.label.is_none(),
+                })?;
+                Some(Label { column: Some(column), classes, skip_others: chosen(options) })
+            }
+        };
         // A column of texts and a few numbers: the numbers are categories too, and another pass
         // counts them. Keeping the writing of every number in the first pass would cost more.
         let mut mixed = false;
@@ -87,7 +118,7 @@ impl Encoder {
                 *profile = Profile { as_categories, limit, ..Profile::default() };
             }
             table = open()?;
-            scan(table.as_mut(), &roles, options, &mut profiles)?;
+            scan(table.as_mut(), roles, options, &mut profiles)?;
         }
         let mut columns = Vec::new();
         for (profile, &index) in profiles.into_iter().zip(&roles.features) {
@@ -96,7 +127,7 @@ impl Encoder {
         let encoder = Self {
             columns,
             sparse: None,
-            label: Some(Label { column: Some(label_name), classes, skip_others: chosen(options) }),
+            label,
             weight: options.weight.clone(),
             missing: options.missing,
             missing_words: options.missing_words.clone(),
@@ -152,7 +183,7 @@ fn roles(table: &dyn Table, options: &ReadOptions) -> Result<Roles> {
     if features.is_empty() {
         return Err(Error::NoFeatures { file: table.file().to_path_buf() });
     }
-    Ok(Roles { label, weight, features })
+    Ok(Roles { label: Some(label), weight, features })
 }
 
 /// One pass over the rows that will be kept; with their number.
@@ -163,7 +194,7 @@ fn scan(
     profiles: &mut [Profile],
 ) -> Result<(LabelValues, u64)> {
     let mut used = roles.features.clone();
-    used.push(roles.label);
+    used.extend(roles.label);
     used.extend(roles.weight);
     table.select(&used)?;
     let missing = |cell: &Cell<'_>| is_missing(&options.missing_words, cell);
@@ -174,24 +205,26 @@ fn scan(
     let (mut rows, mut dropped, mut other_class) = (0, 0, 0);
     while let Some(position) = table.next_row()? {
         rows += 1;
-        let label = table.cell(roles.label);
         if drop && used.iter().any(|&index| missing(&table.cell(index))) {
             dropped += 1;
             continue;
         }
-        if missing(&label) {
-            return Err(Error::MissingValue {
-                place: table.place(position, roles.label),
-                value: clipped(&cell_text(&label)),
-            });
-        }
-        let number = labels.add(&cell_text(&label), position);
-        if chosen && !labels.is_named(number, named) {
-            other_class += 1;
-            continue;
-        }
-        if labels.is_hopeless() && !chosen {
-            break;
+        if let Some(index) = roles.label {
+            let label = table.cell(index);
+            if missing(&label) {
+                return Err(Error::MissingValue {
+                    place: table.place(position, index),
+                    value: clipped(&cell_text(&label)),
+                });
+            }
+            let number = labels.add(&cell_text(&label), position);
+            if chosen && !labels.is_named(number, named) {
+                other_class += 1;
+                continue;
+            }
+            if labels.is_hopeless() && !chosen {
+                break;
+            }
         }
         for (profile, &index) in profiles.iter_mut().zip(&roles.features) {
             let cell = table.cell(index);

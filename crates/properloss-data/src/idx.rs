@@ -4,11 +4,12 @@
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use crate::dataset::{DataDescription, Dataset, Features};
+use crate::class_dataset::{Examples, Labels};
+use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result};
-use crate::labels::{Classes, LabelValues};
-use crate::memory::Budget;
+use crate::labels::{Classes, LabelValues, Wanted};
+use crate::memory::{Budget, Tally};
 use crate::options::ReadOptions;
 use crate::read::no_names;
 use crate::source::{Source, read_error, read_whole};
@@ -108,7 +109,7 @@ fn rest(input: &mut dyn BufRead) -> std::io::Result<u64> {
 }
 
 /// Labelled images: pixels divided by 255, features named `pixel1`, `pixel2`, ...
-pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
+pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
     let images = image_array(source, options)?;
     let labels_source = labels_source(source, options)?;
     let values = label_array(&labels_source, source, &images)?;
@@ -117,7 +118,7 @@ pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
         found.add(&value.to_string(), Position::Row(row));
     }
     let file = labels_source.name();
-    let classes = found.resolve(&options.negative, &options.positive, file, None, false)?;
+    let classes = found.resolve(Wanted { options, file, column: None, by_default: false })?;
     let skip_others = !options.negative.is_empty() && !options.positive.is_empty();
     let mut encoder = Encoder::numeric((1..=pixels(&images)).map(|j| format!("pixel{j}")));
     encoder.label = Some(Label { column: None, classes: classes.clone(), skip_others });
@@ -129,7 +130,7 @@ pub(crate) fn read_encoded(
     source: &Source,
     encoder: &Encoder,
     options: &ReadOptions,
-) -> Result<Dataset> {
+) -> Result<Examples> {
     let images = image_array(source, options)?;
     check_features(source, encoder, &images)?;
     let labels_source = labels_source(source, options)?;
@@ -199,7 +200,7 @@ fn label_array(source: &Source, images_source: &Source, images: &IdxArray) -> Re
 
 fn check_features(source: &Source, encoder: &Encoder, images: &IdxArray) -> Result<()> {
     encoder.refuse_numbered(source.name())?;
-    if let Some(column) = encoder.first_categorical() {
+    if let Some(column) = encoder.first_encoded() {
         return Err(Error::CategoricalModel {
             file: source.name().to_path_buf(),
             column: column.name.clone(),
@@ -234,15 +235,16 @@ fn dataset(
     encoder: Encoder,
     classes: &Classes,
     skip_others: bool,
-) -> Result<Dataset> {
-    let class_of: Vec<Option<u8>> =
+) -> Result<Examples> {
+    let class_of: Vec<Option<u32>> =
         (0..=255u8).map(|value| classes.class_of(&value.to_string())).collect();
-    let (mut kept, mut labels) = (Vec::new(), Vec::new());
+    let mut tally = Tally::new(Budget::of_machine(), labels_source.name());
+    let (mut kept, mut labels) = (Vec::new(), Labels::of(encoder.label.as_ref()));
     for (row, &value) in values.iter().enumerate() {
         match class_of[usize::from(value)] {
             Some(label) => {
                 kept.push(row);
-                labels.push(label);
+                labels.push(&mut tally, label)?;
             }
             None if skip_others => {}
             None => {
@@ -254,23 +256,16 @@ fn dataset(
             }
         }
     }
-    Ok(Dataset {
-        features: scaled(images, &kept),
-        description: DataDescription {
-            source: source.name().display().to_string(),
-            format: "idx".into(),
-            rows: labels.len() as u64,
-            features: pixels(images) as u64,
-            dropped_missing: 0,
-            dropped_other_class: (values.len() - labels.len()) as u64,
-            unknown_categories: 0,
-        },
-        labels,
-        weights: None,
-        feature_names: encoder.feature_names(),
-        classes: classes.names(),
-        encoder,
-    })
+    let description = DataDescription {
+        source: source.name().display().to_string(),
+        format: "idx".into(),
+        rows: labels.len() as u64,
+        features: pixels(images) as u64,
+        dropped_missing: 0,
+        dropped_other_class: (values.len() - labels.len()) as u64,
+        unknown_categories: 0,
+    };
+    Ok(Examples::new(scaled(images, &kept), labels, None, encoder, description))
 }
 
 /// `train-labels-idx1-ubyte.gz` for `train-images-idx3-ubyte.gz`, with or without `.gz`.

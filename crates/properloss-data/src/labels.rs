@@ -1,4 +1,5 @@
-//! Labels: any two values, or two groups of values, become 0 and 1.
+//! Labels: any two values, or two groups of values, become 0 and 1; three values or more, each a class
+//! of its own, become 0, 1, 2, ...
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,17 +8,29 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Place, Position, Result};
+use crate::options::ReadOptions;
 
 /// The values of the label that make up each class.
 ///
-/// *Invariant*: both sides have a value, and no value stands on both.
+/// *Invariant*: both sides have a value, and no value stands on both; or both are empty and three
+/// values or more, all different, are classes of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classes {
     /// Values of class 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub negative: Vec<String>,
     /// Values of class 1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub positive: Vec<String>,
+    /// The values of three classes or more, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub several: Vec<String>,
 }
+
+/// The most classes that a column may have.
+pub const MOST_CLASSES: usize = 1000;
+/// The most different numbers with fractions that are taken for classes, and not for measurements.
+const MOST_FRACTIONS: usize = 20;
 
 impl Classes {
     /// From the values of each side.
@@ -32,13 +45,42 @@ impl Classes {
         if let Some(class) = negative.iter().find(|n| positive.iter().any(|p| same(n, p))) {
             return Err(Error::ClassOnBothSides { class: class.clone() });
         }
-        Ok(Self { negative, positive })
+        Ok(Self { negative, positive, several: Vec::new() })
+    }
+
+    /// From three values or more, each a class of its own.
+    pub fn several(values: Vec<String>) -> Result<Self> {
+        let bad = |value: String, expected: &str| Error::BadOption {
+            what: "the list of classes",
+            value,
+            expected: expected.into(),
+        };
+        if values.len() < 3 {
+            return Err(bad(format!("{} value(s)", values.len()), "three values or more"));
+        }
+        let mut seen = std::collections::HashSet::new();
+        if let Some(value) = values.iter().find(|value| !seen.insert(canonical(value))) {
+            return Err(bad(format!("{value:?} twice"), "different values"));
+        }
+        Ok(Self { negative: Vec::new(), positive: Vec::new(), several: values })
+    }
+
+    /// Whether the invariant holds, for classes that were read from a file.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Self { negative, positive, several } = self.clone();
+        if several.is_empty() {
+            return Self::new(negative, positive).map(|_| ());
+        }
+        if let Some(class) = negative.into_iter().chain(positive).next() {
+            return Err(Error::ClassOnBothSides { class });
+        }
+        Self::several(several).map(|_| ())
     }
 
     /// Even digits negative, odd digits positive: the paper's task on Fashion-MNIST.
     pub fn odd_v_even() -> Self {
         let digits = |start: usize| (start..10).step_by(2).map(|d| d.to_string()).collect();
-        Self { negative: digits(0), positive: digits(1) }
+        Self { negative: digits(0), positive: digits(1), several: Vec::new() }
     }
 
     /// The names of the two classes: their value, or values joined with `|`.
@@ -46,11 +88,14 @@ impl Classes {
         [self.negative.join("|"), self.positive.join("|")]
     }
 
-    /// 0, 1, or `None` for a value of neither class. Numbers compare as numbers: `1` is `1.0`.
-    pub fn class_of(&self, value: &str) -> Option<u8> {
+    /// The number of the class, or `None` for a value of none. Numbers compare as numbers: `1` is
+    /// `1.0`.
+    pub fn class_of(&self, value: &str) -> Option<u32> {
         let sides = [(1, &self.positive), (0, &self.negative)];
         let find = |matches: &dyn Fn(&String) -> bool| {
-            sides.iter().find(|(_, values)| values.iter().any(matches)).map(|(class, _)| *class)
+            let side = sides.iter().find(|(_, values)| values.iter().any(matches));
+            let own = || self.several.iter().position(matches).map(|class| class as u32);
+            side.map(|(class, _)| *class).or_else(own)
         };
         find(&|known| known == value).or_else(|| {
             let value = canonical(value);
@@ -59,7 +104,7 @@ impl Classes {
     }
 
     pub(crate) fn all(&self) -> Vec<String> {
-        self.negative.iter().chain(&self.positive).cloned().collect()
+        self.negative.iter().chain(&self.positive).chain(&self.several).cloned().collect()
     }
 }
 
@@ -88,11 +133,26 @@ pub(crate) struct LabelValues {
     values: Vec<(String, Position)>,
     /// Every writing (`1`, `1.0`), and its canonical form, to its value.
     writings: HashMap<String, usize>,
+    /// How many were met, the same ones counted again.
+    rows: u64,
+}
+
+/// Where labels were found, and what was asked for.
+pub(crate) struct Wanted<'a> {
+    /// The options of the classes.
+    pub options: &'a ReadOptions,
+    /// The file of the labels.
+    pub file: &'a Path,
+    /// Their column, if it has a name.
+    pub column: Option<&'a str>,
+    /// Whether nobody asked for that column.
+    pub by_default: bool,
 }
 
 impl LabelValues {
     /// The number of the value; values are numbered as they appear.
     pub(crate) fn add(&mut self, value: &str, position: Position) -> usize {
+        self.rows += 1;
         if let Some(&number) = self.writings.get(value) {
             return number;
         }
@@ -118,11 +178,11 @@ impl LabelValues {
 
     /// Whether there are so many values that reading on is pointless.
     pub(crate) fn is_hopeless(&self) -> bool {
-        self.values.len() > 1000
+        self.values.len() > MOST_CLASSES
     }
 
     /// For each value its class, once the classes are known.
-    pub(crate) fn classes(&self, classes: &Classes) -> Vec<Option<u8>> {
+    pub(crate) fn classes(&self, classes: &Classes) -> Vec<Option<u32>> {
         self.values.iter().map(|(value, _)| classes.class_of(value)).collect()
     }
 
@@ -139,15 +199,11 @@ impl LabelValues {
         values
     }
 
-    /// Which values are negative and positive, by the rules of [`crate::ReadOptions::positive`].
-    pub(crate) fn resolve(
-        &self,
-        negative: &[String],
-        positive: &[String],
-        file: &Path,
-        column: Option<&str>,
-        by_default: bool,
-    ) -> Result<Classes> {
+    /// Which values are negative and positive, by the rules of [`ReadOptions::positive`], or each a
+    /// class of its own.
+    pub(crate) fn resolve(&self, wanted: Wanted<'_>) -> Result<Classes> {
+        let Wanted { options, file, column, by_default } = wanted;
+        let (negative, positive) = (&options.negative[..], &options.positive[..]);
         let place = |position: Option<Position>| Place {
             file: file.to_path_buf(),
             position,
@@ -171,6 +227,10 @@ impl LabelValues {
             let rest: Vec<String> =
                 found.iter().filter(|v| !named.iter().any(|n| same(n, v))).cloned().collect();
             match (named, rest.as_slice()) {
+                ([], [_, _, _, ..]) if options.several => {
+                    self.check_several(&found, &place, by_default)?;
+                    return Classes::several(found);
+                }
                 // Neither side is named: two values, the later one positive.
                 ([], [first, second]) => (vec![first.clone()], vec![second.clone()]),
                 ([], _) | (_, [_, _, ..]) => return Err(self.third_class(&place, by_default)),
@@ -185,6 +245,34 @@ impl LabelValues {
             (negative.to_vec(), positive.to_vec())
         };
         Classes::new(negative, positive)
+    }
+
+    /// Refuses what is no list of classes: a measurement, an identifier.
+    fn check_several(
+        &self,
+        found: &[String],
+        place: &dyn Fn(Option<Position>) -> Place,
+        by_default: bool,
+    ) -> Result<()> {
+        let number = |value: &String| value.parse::<f64>().ok();
+        let fractions = found.iter().all(|value| number(value).is_some())
+            && found.iter().filter_map(number).any(|number| number.fract() != 0.0);
+        let why = if fractions && found.len() > MOST_FRACTIONS {
+            "numbers with fractions, as of a measurement"
+        } else if found.len() > MOST_CLASSES {
+            "more than 1000"
+        } else if self.rows < 2 * found.len() as u64 {
+            "fewer than two rows a value"
+        } else {
+            return Ok(());
+        };
+        Err(Error::NoClasses {
+            place: place(None),
+            values: found.len(),
+            rows: self.rows,
+            why,
+            by_default,
+        })
     }
 
     fn third_class(&self, place: &dyn Fn(Option<Position>) -> Place, by_default: bool) -> Error {

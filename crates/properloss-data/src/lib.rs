@@ -7,8 +7,8 @@
 //! | [`encoder`] | columns to features: numbers, one-hot categories, fills; kept in the model |
 //! | [`idx`] | MNIST's image format |
 //! | [`synthetic`], [`random`] | examples with known probabilities, from a stream that never changes |
-//! | [`split`] | stratified train/test splits and folds |
-//! | [`model_file`] | model and loss files, version 1 |
+//! | [`split`], [`groups`] | stratified train/test splits and folds; those that keep groups together |
+//! | [`model_file`] | model and loss files, version 1; of several classes, version 2 |
 //! | [`memory`] | what reading may take, and the limits that no file passes |
 //! | [`training`], [`checkpoint`] | a method run on rows in memory; its state in a file |
 //! | [`atomic`] | outputs that appear whole or not at all |
@@ -16,12 +16,14 @@
 
 pub mod atomic;
 pub mod checkpoint;
+mod class_dataset;
 mod dataset;
 pub mod date;
 pub mod encoder;
 pub mod error;
 pub mod export;
 mod fit_encoder;
+pub mod groups;
 pub mod idx;
 pub mod labels;
 mod libsvm;
@@ -33,18 +35,20 @@ pub mod read;
 pub mod source;
 mod sparse_columns;
 pub mod split;
+pub mod stream;
 pub mod synthetic;
 pub mod table;
 pub mod training;
 mod write_csv;
 
 pub use atomic::{AtomicFile, write_atomically};
+pub use class_dataset::{ClassDataset, Examples};
 pub use dataset::{DataDescription, Dataset, Features};
 pub use encoder::Encoder;
 pub use error::{Error, Result};
 pub use labels::Classes;
 pub use model_file::{LossFile, ModelFile};
 pub use options::{LabelUse, Missing, ReadOptions, Storage, UnknownCategory};
-pub use read::{Format, read};
+pub use read::{Format, read, read_examples};
 pub use source::Source;
 pub use write_csv::write_csv;

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, Read};
 
-use crate::dataset::{DataDescription, Dataset, Features};
+use crate::class_dataset::{Examples, Labels};
+use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result, clipped};
-use crate::labels::{Classes, LabelValues};
+use crate::labels::{Classes, LabelValues, Wanted};
 use crate::memory::{Budget, LINE_LIMIT, Tally, shown_bytes};
 use crate::options::ReadOptions;
 use crate::read::{EncodedRow, no_names};
@@ -177,7 +178,7 @@ impl Rows {
 
 /// Labelled examples; features are named `x1`, `x2`, ... (`x0`, ... where the file counts from 0).
 /// Of very many columns only those in use become features.
-pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
+pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
     if options.features == Some(0) {
         return Err(Error::BadOption {
             what: "the number of features",
@@ -188,7 +189,8 @@ pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
     let features = options.features.map(|features| features as u64);
     let mut rows = read_rows(source, options, features)?;
     let file = source.name();
-    let classes = rows.labels.resolve(&options.negative, &options.positive, file, None, false)?;
+    let wanted = Wanted { options, file, column: None, by_default: false };
+    let classes = rows.labels.resolve(wanted)?;
     let first = u8::from(!options.zero_based);
     let sparse = SparseColumns::of(&rows.indices, rows.columns, first, options.features);
     let mut encoder = match &sparse {
@@ -212,7 +214,7 @@ pub(crate) fn read_encoded(
     source: &Source,
     encoder: &Encoder,
     options: &ReadOptions,
-) -> Result<Dataset> {
+) -> Result<Examples> {
     check_numeric(source, encoder)?;
     let mut rows = read_rows(source, options, columns_of(encoder))?;
     if let Some(sparse) = &encoder.sparse {
@@ -264,7 +266,7 @@ pub(crate) fn for_each_row<E: From<Error>>(
 }
 
 fn check_numeric(source: &Source, encoder: &Encoder) -> Result<()> {
-    match encoder.first_categorical() {
+    match encoder.first_encoded() {
         None => Ok(()),
         Some(column) => Err(Error::CategoricalModel {
             file: source.name().to_path_buf(),
@@ -280,14 +282,15 @@ fn dataset(
     encoder: Encoder,
     classes: &Classes,
     skip_others: bool,
-) -> Result<Dataset> {
+) -> Result<Examples> {
     let class_of = rows.labels.classes(classes);
-    let (mut kept, mut labels) = (Vec::new(), Vec::new());
+    let mut tally = Tally::new(Budget::of_machine(), source.name());
+    let (mut kept, mut labels) = (Vec::new(), Labels::of(encoder.label.as_ref()));
     for (row, &number) in rows.numbers.iter().enumerate() {
         match class_of[number] {
             Some(label) => {
                 kept.push(row);
-                labels.push(label);
+                labels.push(&mut tally, label)?;
             }
             None if skip_others => {}
             None => {
@@ -304,21 +307,14 @@ fn dataset(
     let columns = columns as usize;
     let features = Features::Csr { row_starts, indices, values, columns };
     let features = if kept.len() == total { features } else { features.select(&kept) };
-    Ok(Dataset {
-        description: DataDescription {
-            source: source.name().display().to_string(),
-            format: "libsvm".into(),
-            rows: labels.len() as u64,
-            features: features.columns() as u64,
-            dropped_missing: 0,
-            dropped_other_class: (total - labels.len()) as u64,
-            unknown_categories: 0,
-        },
-        features,
-        labels,
-        weights: None,
-        feature_names: encoder.feature_names(),
-        classes: classes.names(),
-        encoder,
-    })
+    let description = DataDescription {
+        source: source.name().display().to_string(),
+        format: "libsvm".into(),
+        rows: labels.len() as u64,
+        features: features.columns() as u64,
+        dropped_missing: 0,
+        dropped_other_class: (total - labels.len()) as u64,
+        unknown_categories: 0,
+    };
+    Ok(Examples::new(features, labels, None, encoder, description))
 }

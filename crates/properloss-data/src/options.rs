@@ -64,6 +64,9 @@ pub struct ReadOptions {
     /// the larger number (or the later text) is positive; with one list the other class is the one
     /// other value of the file; with both lists rows of other values are left out.
     pub positive: Vec<String>,
+    /// Whether three label values or more, with neither list, are classes of their own; if not, the
+    /// third is an error.
+    pub several: bool,
     /// The column of example weights.
     pub weight: Option<String>,
     /// Columns that are not features.
@@ -99,6 +102,7 @@ impl Default for ReadOptions {
             label: None,
             negative: Vec::new(),
             positive: Vec::new(),
+            several: false,
             weight: None,
             ignore: Vec::new(),
             categorical: Vec::new(),

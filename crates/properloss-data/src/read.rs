@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::class_dataset::{Examples, Labels};
 use crate::dataset::{DataDescription, Dataset, Features};
 use crate::encoder::{Encoded, Encoder, Skip, cell_text};
 use crate::error::{Error, Place, Position, Result};
@@ -82,17 +83,23 @@ pub(crate) fn extension(path: &Path) -> String {
     name.rsplit(['.', '-']).next().filter(|last| *last != name).unwrap_or_default().to_owned()
 }
 
-/// Reads a file of labelled examples.
+/// Reads a file of labelled examples of two classes.
+pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
+    let options = ReadOptions { several: false, ..options.clone() };
+    read_examples(source, &options)?.two()
+}
+
+/// Reads a file of labelled examples; of more than two classes if [`ReadOptions::several`] says so.
 ///
 /// Tables are read twice, first to learn the columns and then to encode them, so that no more than
 /// the encoded matrix is held. Rows of weight 0 are left out: they must not even widen the range of
 /// the scores that a link is fitted on.
-pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
+pub fn read_examples(source: &Source, options: &ReadOptions) -> Result<Examples> {
     let format = match options.format {
         Some(format) => format,
         None => Format::detect(source)?,
     };
-    let dataset = match format {
+    let examples = match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let open = || open_table(source, format, options);
             let (encoder, rows) = Encoder::fit_counted(&open, options)?;
@@ -102,13 +109,7 @@ pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
         Format::Libsvm => libsvm::read(source, options),
         Format::Idx => idx::read(source, options),
     }?;
-    Ok(match &dataset.weights {
-        Some(weights) if weights.contains(&0.0) && weights.iter().any(|&weight| weight > 0.0) => {
-            let kept: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
-            dataset.select(&kept)
-        }
-        _ => dataset,
-    })
+    Ok(examples.without_weightless())
 }
 
 /// Reads labelled examples the way an existing model encodes them: for evaluation.
@@ -121,6 +122,16 @@ pub fn read_encoded(
     unknown: UnknownCategory,
     options: &ReadOptions,
 ) -> Result<Dataset> {
+    read_encoded_examples(source, encoder, unknown, options)?.two()
+}
+
+/// The same for a model of any number of classes.
+pub fn read_encoded_examples(
+    source: &Source,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    options: &ReadOptions,
+) -> Result<Examples> {
     let format = match options.format {
         Some(format) => format,
         None => Format::detect(source)?,
@@ -231,8 +242,8 @@ pub struct LabelledRow<'a> {
     pub position: Position,
     /// Its features.
     pub features: &'a [f64],
-    /// 0 or 1.
-    pub label: u8,
+    /// The number of its class: 0 or 1 of two.
+    pub label: u32,
     /// Its weight; 1 if the data have none.
     pub weight: f64,
 }
@@ -293,7 +304,7 @@ fn read_table(
     unknown: UnknownCategory,
     options: &ReadOptions,
     format: Format,
-) -> Result<Dataset> {
+) -> Result<Examples> {
     let (columns, storage, training) = (encoder.width(), options.storage, rows.is_some());
     let budget = Budget::or_machine(options.memory);
     let value_bytes = match storage {
@@ -304,11 +315,11 @@ fn read_table(
     budget.ask(table.file(), rows.unwrap_or(0).saturating_mul(row_bytes))?;
     let mut tally = Tally::new(budget, table.file());
     let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
-    let mut labels = Vec::new();
+    let mut labels = Labels::of(encoder.label.as_ref());
     let mut weights = encoder.weight.as_ref().map(|_| Vec::new());
     let (mut narrow, mut wide): (Vec<f32>, Vec<f64>) = (Vec::new(), Vec::new());
     if let Some(rows) = rows.and_then(|rows| usize::try_from(rows).ok()) {
-        tally.reserve(&mut labels, rows)?;
+        labels.reserve(&mut tally, rows)?;
         if let Some(weights) = &mut weights {
             tally.reserve(weights, rows)?;
         }
@@ -330,7 +341,7 @@ fn read_table(
             Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
             Encoded::Row { label, weight, unknown } => {
                 description.unknown_categories += u64::from(unknown);
-                tally.push(&mut labels, label.unwrap_or(0))?;
+                labels.push(&mut tally, label.unwrap_or(0))?;
                 if let Some(weights) = &mut weights {
                     tally.push(weights, weight)?;
                 }
@@ -346,7 +357,7 @@ fn read_table(
             }
         }
     }
-    if labels.is_empty() {
+    if labels.len() == 0 {
         return Err(Error::NoRows { file: table.file().to_path_buf() });
     }
     let features = match storage {
@@ -354,17 +365,9 @@ fn read_table(
         Storage::F32 => Features::DenseF32 { values: narrow, columns },
     };
     description.rows = labels.len() as u64;
-    let dataset = Dataset {
-        features,
-        labels,
-        weights,
-        feature_names: encoder.feature_names(),
-        classes: encoder.label.as_ref().map_or_else(no_names, |label| label.classes.names()),
-        encoder,
-        description,
-    };
-    check_weights(&dataset, table.file())?;
-    Ok(dataset)
+    let examples = Examples::new(features, labels, weights, encoder, description);
+    examples.check_weights(table.file())?;
+    Ok(examples)
 }
 
 /// The classes of a model that was fitted without names.
@@ -386,21 +389,4 @@ fn narrowed(
     let name = &encoder.feature_names()[feature];
     let place = Place::at(table.file(), position).column(name);
     Err(Error::NotFinite { place, value: format!("{x} in 4 bytes") })
-}
-
-/// Each class needs weight, or a fit would see one class only.
-fn check_weights(dataset: &Dataset, file: &Path) -> Result<()> {
-    let (Some(weights), Some(name)) = (&dataset.weights, &dataset.encoder.weight) else {
-        return Ok(());
-    };
-    for class in 0..2u8 {
-        let mut of_class =
-            weights.iter().zip(&dataset.labels).filter(|(_, y)| **y == class).peekable();
-        if of_class.peek().is_some() && of_class.all(|(w, _)| *w == 0.0) {
-            let place = Place::file(file).column(name);
-            let class = dataset.classes[usize::from(class)].clone();
-            return Err(Error::ZeroWeights { place, class });
-        }
-    }
-    Ok(())
 }

@@ -16,11 +16,7 @@ pub struct Split {
 /// one row of each class.
 pub fn train_test(labels: &[u8], test_share: f64, seed: u64) -> Result<Split> {
     if !(test_share > 0.0 && test_share < 1.0) {
-        return Err(Error::BadOption {
-            what: "the share of the test part",
-            value: test_share.to_string(),
-            expected: "above 0 and below 1".into(),
-        });
+        return Err(bad_share(test_share));
     }
     let mut is_test = vec![false; labels.len()];
     for rows in shuffled_classes(labels, seed, 2)? {
@@ -37,11 +33,7 @@ pub fn train_test(labels: &[u8], test_share: f64, seed: u64) -> Result<Split> {
 /// must have rows of both classes.
 pub fn last_rows(labels: &[u8], test_share: f64) -> Result<Split> {
     if !(test_share > 0.0 && test_share < 1.0) {
-        return Err(Error::BadOption {
-            what: "the share of the test part",
-            value: test_share.to_string(),
-            expected: "above 0 and below 1".into(),
-        });
+        return Err(bad_share(test_share));
     }
     let start = labels.len() - (labels.len() as f64 * test_share).round() as usize;
     for part in [&labels[..start], &labels[start..]] {
@@ -93,4 +85,87 @@ fn shuffled_classes(labels: &[u8], seed: u64, needed: usize) -> Result<[Vec<usiz
         Random::stream(seed, class as u64).shuffle(rows);
     }
     Ok(classes)
+}
+
+/// [`train_test`] for three classes or more. A class with one row stays in the training part.
+pub fn train_test_of_classes(labels: &[u32], test_share: f64, seed: u64) -> Result<Split> {
+    if !(test_share > 0.0 && test_share < 1.0) {
+        return Err(bad_share(test_share));
+    }
+    let mut is_test = vec![false; labels.len()];
+    for rows in shuffled(labels, seed) {
+        let count = (rows.len() as f64 * test_share).round() as usize;
+        let most = rows.len().saturating_sub(1);
+        for &row in &rows[..count.clamp(1.min(most), most)] {
+            is_test[row] = true;
+        }
+    }
+    let (test, train): (Vec<usize>, Vec<usize>) = (0..labels.len()).partition(|&row| is_test[row]);
+    match test.len() {
+        0 => Err(Error::TooFewRows { class: "any".into(), count: 1, needed: 2 }),
+        _ => Ok(Split { train, test }),
+    }
+}
+
+/// [`last_rows`] for three classes or more, numbered below `classes`. The training part must have
+/// rows of every class.
+pub fn last_rows_of_classes(labels: &[u32], classes: usize, test_share: f64) -> Result<Split> {
+    if !(test_share > 0.0 && test_share < 1.0) {
+        return Err(bad_share(test_share));
+    }
+    let start = labels.len() - (labels.len() as f64 * test_share).round() as usize;
+    if let Some(class) = (0..classes as u32).find(|class| !labels[..start].contains(class)) {
+        return Err(Error::TooFewRows { class: class.to_string(), count: 0, needed: 1 });
+    }
+    Ok(Split { train: (0..start).collect(), test: (start..labels.len()).collect() })
+}
+
+/// [`folds`] for three classes or more: a class with fewer rows than folds is in fewer test parts, one
+/// with a single row in none.
+pub fn folds_of_classes(labels: &[u32], k: usize, seed: u64) -> Result<Vec<Split>> {
+    const NEVER: usize = usize::MAX;
+    if k < 2 {
+        return Err(Error::BadOption {
+            what: "the number of folds",
+            value: k.to_string(),
+            expected: "2 or more".into(),
+        });
+    }
+    let mut fold = vec![NEVER; labels.len()];
+    let mut next = 0;
+    for rows in shuffled(labels, seed).into_iter().filter(|rows| rows.len() > 1) {
+        for row in rows {
+            fold[row] = next % k;
+            next += 1;
+        }
+    }
+    if next < k {
+        return Err(Error::TooFewRows { class: "any".into(), count: next, needed: k });
+    }
+    let split = |j: usize| {
+        let (test, train) = (0..labels.len()).partition(|&row| fold[row] == j);
+        Split { train, test }
+    };
+    Ok((0..k).map(split).collect())
+}
+
+/// The rows of each class in random order.
+fn shuffled(labels: &[u32], seed: u64) -> Vec<Vec<usize>> {
+    let count = labels.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut classes = vec![Vec::new(); count];
+    for (row, &label) in labels.iter().enumerate() {
+        classes[label as usize].push(row);
+    }
+    for (class, rows) in classes.iter_mut().enumerate() {
+        Random::stream(seed, class as u64).shuffle(rows);
+    }
+    classes
+}
+
+fn bad_share(test_share: f64) -> Error {
+    Error::BadOption {
+        what: "the share of the test part",
+        value: test_share.to_string(),
+        expected: "above 0 and below 1".into(),
+    }
 }

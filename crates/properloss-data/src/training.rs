@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use properloss::rows::{Local, Rows};
+use properloss::rows::{Blocks, InBlocks, Local, Rows};
 use properloss::sample::Sample;
 use properloss::train::registry::method;
 use properloss::train::{Fit, Iteration, Method, Model, Observer, Settings, Stage, Value};
@@ -106,6 +106,15 @@ impl Training {
         self.method.name
     }
 
+    /// The number of folds that it cross-validates with, if it does.
+    pub fn folds(&self) -> Option<usize> {
+        let option = self.method.option("cv")?;
+        match self.given.get("cv").or(option.default.as_ref()) {
+            Some(Value::Count(count)) => usize::try_from(*count).ok(),
+            _ => None,
+        }
+    }
+
     /// At most this many iterations, if it counts any.
     pub fn max_iter(&self) -> Option<usize> {
         let default = self.method.option("max_iter").and_then(|option| option.default.clone());
@@ -122,6 +131,21 @@ impl Training {
         observer: &mut dyn Observer,
     ) -> Result<Trained> {
         let mut rows = Local::new(sample).with_stop(stop).with_folds(self.folds.as_deref());
+        self.run_rows(&mut rows, observer)
+    }
+
+    /// The same on rows in blocks.
+    pub fn run_blocks(
+        &self,
+        blocks: &dyn Blocks,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<Trained> {
+        let stop = || stop.load(Ordering::Relaxed);
+        self.run_rows(&mut InBlocks::new(blocks, &stop)?, observer)
+    }
+
+    fn run_rows(&self, rows: &mut dyn Rows, observer: &mut dyn Observer) -> Result<Trained> {
         let shape = rows.shape();
         let (estimator, mut options) = self.method.build(&self.given, &shape)?;
         if let Some(folds) = &self.folds {
@@ -131,13 +155,13 @@ impl Training {
             options.remove("seed");
         }
         let fit = match &self.checkpoints {
-            None => estimator.run(&mut rows, None, observer)?,
+            None => estimator.run(rows, None, observer)?,
             Some(Checkpoints { file, every }) => {
                 let run = Run::new(self.name(), plain_options(&options));
                 let resume = checkpoint::read(file, &run)?;
                 let mut keeper =
                     Keeper { observer, file, run, every: *every, last: Instant::now() };
-                estimator.run(&mut rows, resume.as_deref(), &mut keeper)?
+                estimator.run(rows, resume.as_deref(), &mut keeper)?
             }
         };
         Ok(Trained { method: self.name(), fit, options, total_weight: shape.total_weight })

@@ -47,7 +47,8 @@ fn first_rows(data: &Dataset, rows: usize) -> Dataset {
 }
 
 fn run(data: &Dataset, schedule: Schedule, scaling: Scaling, max_iter: usize) -> CertifiedFit {
-    let trainer = Certified { schedule, scaling, max_iter, ..Certified::default() };
+    let trainer =
+        Certified::default().with_schedule(schedule).with_scaling(scaling).with_max_iter(max_iter);
     trainer.fit(&data.sample().unwrap(), &mut Silent).unwrap()
 }
 

@@ -170,8 +170,7 @@ fn other_rows_find_the_columns_of_the_model() {
 fn a_model_of_numbered_columns_reads_back() {
     let data = read(&Source::memory("hashed.svm", HASHED.as_bytes()), &within(4096)).unwrap();
     let link = properloss::link::by_name("sigmoid", &[]).unwrap();
-    let model =
-        properloss::train::Model::new(vec![0.5, -1.0, 2.0, 0.25], 0.1, false, link).unwrap();
+    let model = properloss::train::Model::new(vec![0.5, -1.0, 2.0, 0.25], 0.1, link).unwrap();
     let (none, classes) = (properloss::design::FittedScaling::None, data.classes.clone());
     let file = ModelFile::new(&model, data.encoder, none, classes, Fitted::default());
     let json = file.to_json().unwrap();

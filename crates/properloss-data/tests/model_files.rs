@@ -159,7 +159,7 @@ fn a_newer_version_is_refused_and_a_new_field_is_not() {
     assert_eq!(
         refusal("\"version\": 1", "\"version\": 3"),
         (
-            "m.json: properloss-model version 3; this program reads versions up to 1".into(),
+            "m.json: properloss-model version 3; this program reads versions up to 2".into(),
             "install a newer properloss".into()
         )
     );
@@ -350,7 +350,8 @@ fn a_classifier_survives_its_file() {
     ];
     let encoder = Encoder::numeric(strings(&["a", "b"]));
     for spec in specs {
-        let classifier = Model::new(vec![0.1, -0.7], 0.3, true, spec.build().unwrap()).unwrap();
+        let classifier = Model::new(vec![0.1, -0.7], 0.3, spec.build().unwrap()).unwrap();
+        let classifier = classifier.on_unit_rows();
         let file = ModelFile::new(
             &classifier,
             encoder.clone(),

@@ -47,7 +47,7 @@ fn labels_on_mnist_stops_by_its_own_rule_and_is_calibrated() {
     assert!(auc >= 0.999 && log_loss <= 0.04, "AUC {auc}, log-loss {log_loss}");
     // The yardstick: logistic regression with scikit-learn's C = 1 on the same scaled features.
     let l2 = 1.0 / sample.total_weight();
-    let logistic = CanonicalLossTrainer { l2, ..CanonicalLossTrainer::new(Arc::new(Sigmoid)) };
+    let logistic = CanonicalLossTrainer::new(Arc::new(Sigmoid)).with_l2(l2);
     let (baseline, _) = measure(&logistic.fit(&sample, &mut Silent).unwrap(), &test);
     assert!(auc >= baseline - 0.001, "AUC {auc} against {baseline}");
 }

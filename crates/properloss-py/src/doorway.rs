@@ -1,5 +1,6 @@
 //! The one way into the engine: the GIL released, worker threads that are alive.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use pyo3::prelude::*;
@@ -16,12 +17,31 @@ static HOME: AtomicU32 = AtomicU32::new(0);
 /// The pool of a forked child: its owner and its threads, never freed.
 static CHILD_POOL: AtomicPtr<(u32, ThreadPool)> = AtomicPtr::new(std::ptr::null_mut());
 
+thread_local! {
+    /// Whether a fit waits for what this thread is doing.
+    static WAITED_FOR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`, a callback that a fit waits for. The fit keeps its worker thread meanwhile, perhaps the
+/// only one, so what the callback asks of the engine (a prediction) must not wait for that thread.
+pub fn while_a_fit_waits<T>(work: impl FnOnce() -> T) -> T {
+    let before = WAITED_FOR.replace(true);
+    let result = work();
+    WAITED_FOR.set(before);
+    result
+}
+
 /// Runs `work` on a worker thread that is alive: from there tasks are handed out without a change of
 /// thread, which is most of the cost of a small fit.
 ///
 /// A forked child inherits the state of rayon's global pool but none of its threads, and would wait
 /// for them for ever. So a child gets a pool of its own when it first needs one.
 pub fn on_live_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if WAITED_FOR.get()
+        && let Ok(beside) = ThreadPoolBuilder::new().num_threads(1).build()
+    {
+        return beside.install(work);
+    }
     let here = std::process::id();
     match HOME.compare_exchange(0, here, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use properloss_data::export::{Exportable, OnnxOptions};
+use properloss_data::export::{ClassExportable, Exportable, OnnxOptions};
+use properloss_data::model_file::ClassModelFile;
 use properloss_data::{ModelFile, UnknownCategory};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,11 +11,17 @@ use pyo3::types::PyBytes;
 
 use crate::errors::file_to_python;
 use crate::link;
+use crate::multiclass::VectorMixture;
 
 /// What can be written without properloss: a model or a calibration.
 #[pyclass(frozen, module = "properloss._core")]
 pub struct Export {
-    inner: Exportable,
+    inner: Inner,
+}
+
+enum Inner {
+    Two(Exportable),
+    Several(ClassExportable),
 }
 
 #[pymethods]
@@ -27,7 +34,33 @@ impl Export {
         let file = file.map_err(file_to_python)?;
         let unknown = if unknown_zeros { UnknownCategory::Zeros } else { UnknownCategory::Error };
         let inner = Exportable::from_model(&file, unknown).map_err(file_to_python)?;
-        Ok(Self { inner })
+        Ok(Self { inner: Inner::Two(inner) })
+    }
+
+    /// From the text of a model file of several classes.
+    #[staticmethod]
+    #[pyo3(signature = (json, *, unknown_zeros=false))]
+    fn of_class_model(json: &str, unknown_zeros: bool) -> PyResult<Self> {
+        let file = ClassModelFile::from_json(json.as_bytes(), Path::new("model"));
+        let file = file.map_err(file_to_python)?;
+        let unknown = if unknown_zeros { UnknownCategory::Zeros } else { UnknownCategory::Error };
+        let inner = ClassExportable::from_model(&file, unknown).map_err(file_to_python)?;
+        Ok(Self { inner: Inner::Several(inner) })
+    }
+
+    /// From a calibration of several classes; `margin` is None where scores go in.
+    #[staticmethod]
+    #[pyo3(signature = (link, *, temperature, margin, classes))]
+    fn of_class_calibration(
+        link: &VectorMixture,
+        temperature: f64,
+        margin: Option<f64>,
+        classes: Vec<String>,
+    ) -> PyResult<Self> {
+        let link = link.mixture().into();
+        let inner = ClassExportable::from_calibration(margin, temperature, link, classes)
+            .map_err(file_to_python)?;
+        Ok(Self { inner: Inner::Several(inner) })
     }
 
     /// From the numbers of a calibration; `margin` is None where scores go in.
@@ -44,7 +77,7 @@ impl Export {
         let classes = [classes.0, classes.1];
         let inner = Exportable::from_calibration(margin, slope, intercept, spec, classes)
             .map_err(file_to_python)?;
-        Ok(Self { inner })
+        Ok(Self { inner: Inner::Two(inner) })
     }
 
     /// The bytes in one of the formats onnx, c, sql and python.
@@ -57,12 +90,17 @@ impl Export {
         float_input: bool,
         table: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = match format {
-            "onnx" => self.inner.onnx(OnnxOptions { portable, float_input }),
-            "c" => self.inner.c().map(String::into_bytes),
-            "sql" => self.inner.sql(table).map(String::into_bytes),
-            "python" => self.inner.python().map(String::into_bytes),
-            other => {
+        let options = OnnxOptions { portable, float_input };
+        let bytes = match (format, &self.inner) {
+            ("onnx", Inner::Two(model)) => model.onnx(options),
+            ("c", Inner::Two(model)) => model.c().map(String::into_bytes),
+            ("sql", Inner::Two(model)) => model.sql(table).map(String::into_bytes),
+            ("python", Inner::Two(model)) => model.python().map(String::into_bytes),
+            ("onnx", Inner::Several(model)) => model.onnx(options),
+            ("c", Inner::Several(model)) => model.c().map(String::into_bytes),
+            ("sql", Inner::Several(model)) => model.sql(table).map(String::into_bytes),
+            ("python", Inner::Several(model)) => model.python().map(String::into_bytes),
+            (other, _) => {
                 return Err(PyValueError::new_err(format!(
                     "format is {other:?}; it must be onnx, c, sql or python"
                 )));

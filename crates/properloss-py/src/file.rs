@@ -9,16 +9,18 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::encoder::TableEncoder;
 use crate::errors::file_to_python;
 use crate::model::Model;
 
 /// A file keeps at most this many iterations of the course of a fit.
 const COURSE: usize = 1000;
 
-/// The text of a model file. `fitted` is a JSON object (see [`Fitted`]), `course` is
+/// The text of a model file; without an encoder the features are columns of numbers. `fitted` is a JSON object (see [`Fitted`]), `course` is
 /// `(iteration, loss, gap)`.
 pub fn to_json(
     model: &Model,
+    encoder: Option<Encoder>,
     feature_names: Option<Vec<String>>,
     classes: (String, String),
     fitted: &str,
@@ -26,18 +28,17 @@ pub fn to_json(
 ) -> PyResult<String> {
     let Model { inner, scaling } = model;
     let features = inner.coefficients().len();
-    let names = feature_names.unwrap_or_else(|| (0..features).map(|j| format!("x{j}")).collect());
+    let numbered = || (0..features).map(|j| format!("x{j}")).collect();
+    let encoder =
+        encoder.unwrap_or_else(|| Encoder::numeric(feature_names.unwrap_or_else(numbered)));
     let fitted: Fitted = serde_json::from_str(fitted)
         .map_err(|error| PyValueError::new_err(format!("fitted: {error}")))?;
     let file = ModelFile {
         weights: inner.coefficients().to_vec(),
         intercept: inner.intercept(),
         link: Link::from(inner.link().spec()),
-        preprocessing: Preprocessing {
-            encoder: Encoder::numeric(names.clone()),
-            scaling: scaling.clone(),
-        },
-        feature_names: names,
+        feature_names: encoder.feature_names(),
+        preprocessing: Preprocessing { encoder, scaling: scaling.clone() },
         classes: [classes.0, classes.1],
         fitted: Fitted {
             data: DataDescription {
@@ -69,11 +70,10 @@ pub fn from_json(json: &str) -> PyResult<Model> {
 #[pyfunction]
 pub fn read_model(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let file = ModelFile::read(&path).map_err(file_to_python)?;
-    let columns = &file.preprocessing.encoder.columns;
+    let encoder = TableEncoder { inner: file.preprocessing.encoder.clone() };
     let content = PyDict::new(py);
     content.set_item("model", Bound::new(py, model_of(&file)?)?)?;
-    // A table whose columns are the features: nothing has to be encoded.
-    content.set_item("numeric", columns.len() == file.weights.len())?;
+    content.set_item("encoder", Bound::new(py, encoder)?)?;
     content.set_item("feature_names", &file.feature_names)?;
     content.set_item("classes", file.classes.to_vec())?;
     let fitted = serde_json::to_string(&file.fitted)

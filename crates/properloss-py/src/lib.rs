@@ -1,8 +1,10 @@
 //! The Python module `properloss._core`: conversions, one error table, one doorway into the engine.
 
 mod arrays;
+mod blocks;
 mod chain;
 mod doorway;
+mod encoder;
 mod errors;
 mod export;
 mod file;
@@ -25,7 +27,13 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::blocks::{
+        BlockFile, BlockWriter, block_answer, block_bytes, block_classes, block_facts, fit_blocks,
+    };
+    #[pymodule_export]
     use crate::chain::{ChainSolution, isotonic, solve_chain};
+    #[pymodule_export]
+    use crate::encoder::TableEncoder;
     #[pymodule_export]
     use crate::export::{Export, write_bytes};
     #[pymodule_export]
@@ -51,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::proper::{CalibrationMap, fit_calibrator};
     #[pymodule_export]
-    use crate::report::{report_card, report_page};
+    use crate::report::{report_card, report_page, report_page_of_classes};
     #[pymodule_export]
     use crate::train::{Fit, fit, methods};
 

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::doorway;
+use crate::encoder::TableEncoder;
 use crate::errors::to_python;
 use crate::file;
 use crate::link;
@@ -70,26 +71,36 @@ impl Model {
         PyArray1::from_vec(py, pairs).reshape([length, 2])
     }
 
+    /// From its parts: `link(w.x + b)`.
+    #[staticmethod]
+    fn linear(weights: Vec<f64>, intercept: f64, link: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let inner = train::Model::new(weights, intercept, link::from_python(link)?);
+        Ok(Self::unscaled(inner.map_err(to_python)?))
+    }
+
     /// The same columns under another link of `slope z + intercept`.
     fn recalibrated(&self, slope: f64, intercept: f64, link: &Bound<'_, PyAny>) -> PyResult<Self> {
         let weights = self.inner.coefficients().iter().map(|w| slope * w).collect();
         let intercept = slope * self.inner.intercept() + intercept;
         let link = link::from_python(link)?;
-        let inner = train::Model::new(weights, intercept, self.inner.unit_rows(), link);
-        Ok(Self { inner: inner.map_err(to_python)?, scaling: self.scaling.clone() })
+        let inner = train::Model::new(weights, intercept, link).map_err(to_python)?;
+        let inner = if self.inner.unit_rows() { inner.on_unit_rows() } else { inner };
+        Ok(Self { inner, scaling: self.scaling.clone() })
     }
 
     /// The text of a model file.
     #[pyo3(signature = (*, feature_names=None, classes=("0".into(), "1".into()),
-                        fitted=r#"{"method": ""}"#, course=Vec::new()))]
+                        fitted=r#"{"method": ""}"#, course=Vec::new(), encoder=None))]
     fn to_json(
         &self,
         feature_names: Option<Vec<String>>,
         classes: (String, String),
         fitted: &str,
         course: Vec<(u64, f64, f64)>,
+        encoder: Option<&TableEncoder>,
     ) -> PyResult<String> {
-        file::to_json(self, feature_names, classes, fitted, &course)
+        let encoder = encoder.map(|encoder| encoder.inner.clone());
+        file::to_json(self, encoder, feature_names, classes, fitted, &course)
     }
 
     /// The classifier of the text of a model file.

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::doorway;
+use crate::encoder::TableEncoder;
 use crate::errors::{file_to_python, to_python};
 use crate::matrix::Rows;
 
@@ -156,6 +157,11 @@ impl VectorMixture {
 }
 
 impl VectorMixture {
+    /// The link itself.
+    pub(crate) fn mixture(&self) -> &Mixture {
+        &self.inner
+    }
+
     fn check(&self, columns: usize) -> PyResult<()> {
         if columns == self.inner.classes() {
             return Ok(());
@@ -300,13 +306,11 @@ pub fn fit_multiclass(
     count: usize,
     seed: u64,
 ) -> PyResult<Multiclass> {
-    let options = MulticlassProperLoss {
-        folds: folds_of(folds, count, seed)?,
-        class_weight,
-        refit,
-        preserve_order,
-        ..MulticlassProperLoss::default()
-    };
+    let options = MulticlassProperLoss::default()
+        .with_folds(folds_of(folds, count, seed)?)
+        .with_class_weight(class_weight)
+        .with_refit(refit)
+        .with_preserve_order(preserve_order);
     let matrix = rows.matrix()?;
     let labels = labels.as_slice()?;
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -392,12 +396,10 @@ pub fn fit_multiclass_calibrator(
     count: usize,
     seed: u64,
 ) -> PyResult<MulticlassCalibration> {
-    let options = MulticlassCalibrator {
-        folds: folds_of(folds, count, seed)?,
-        probabilities,
-        preserve_order,
-        ..MulticlassCalibrator::default()
-    };
+    let options = MulticlassCalibrator::default()
+        .with_folds(folds_of(folds, count, seed)?)
+        .with_probabilities(probabilities)
+        .with_preserve_order(preserve_order);
     let classes = scores.as_array().ncols();
     let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -413,22 +415,25 @@ pub fn class_model_to_json(
     intercepts: Vec<f64>,
     link: &VectorMixture,
     feature_names: Option<Vec<String>>,
+    encoder: Option<&TableEncoder>,
     classes: Vec<String>,
     options: &str,
+    learned: Option<&str>,
     rows: u64,
     iterations: u64,
 ) -> PyResult<String> {
     let features = coefficients.as_array().ncols();
-    let names = feature_names.unwrap_or_else(|| (0..features).map(|j| format!("x{j}")).collect());
+    let numbered = || (0..features).map(|j| format!("x{j}")).collect();
+    let encoder = match encoder {
+        Some(encoder) => encoder.inner.clone(),
+        None => Encoder::numeric(feature_names.unwrap_or_else(numbered)),
+    };
     let file = ClassModelFile {
         weights: coefficients.as_slice()?.chunks(features.max(1)).map(<[f64]>::to_vec).collect(),
         intercepts,
         link: (&link.inner).into(),
-        preprocessing: Preprocessing {
-            encoder: Encoder::numeric(names.clone()),
-            scaling: Scaling::None,
-        },
-        feature_names: names,
+        feature_names: encoder.feature_names(),
+        preprocessing: Preprocessing { encoder, scaling: Scaling::None },
         classes,
         fitted: Fitted {
             method: "proper".into(),
@@ -444,7 +449,10 @@ pub fn class_model_to_json(
             termination: "converged".into(),
             iterations,
             total_weight: None,
-            learned: None,
+            learned: learned
+                .map(serde_json::from_str)
+                .transpose()
+                .map_err(|error| PyValueError::new_err(format!("learned: {error}")))?,
             program: program(),
         },
     };
@@ -456,12 +464,17 @@ pub fn class_model_to_json(
 pub fn read_class_model(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let file = ClassModelFile::read(&path).map_err(file_to_python)?;
     let content = PyDict::new(py);
-    let (rows, columns) = (file.weights.len(), file.feature_names.len());
+    let encoder = TableEncoder { inner: file.preprocessing.encoder.clone() };
+    content.set_item("encoder", Bound::new(py, encoder)?)?;
+    let (rows, columns) = (file.weights.len(), file.weights[0].len());
     content.set_item("coefficients", matrix(py, file.weights.concat(), rows, columns)?)?;
     content.set_item("intercepts", PyArray1::from_vec(py, file.intercepts.clone()))?;
     let inner = file.link.build().map_err(to_python)?;
     content.set_item("link", Bound::new(py, VectorMixture { inner })?)?;
-    content.set_item("feature_names", &file.feature_names)?;
+    let names: Vec<String> = (0..columns).map(|j| file.feature_name(j)).collect();
+    content.set_item("feature_names", names)?;
+    let learned = file.fitted.learned.as_ref().map(ToString::to_string);
+    content.set_item("learned", learned)?;
     content.set_item("classes", &file.classes)?;
     let options = serde_json::to_string(&file.fitted.options)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
 use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind};
-use properloss_data::model_file::FitCertificate;
+use properloss_data::model_file::{FitCertificate, learned_calibration};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -62,6 +62,12 @@ impl CalibrationMap {
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
+    /// What cross-validation weighed and found, as a model file keeps it: a JSON object.
+    #[getter]
+    fn learned(&self) -> String {
+        learned_calibration(&self.inner, &self.certificate).to_string()
+    }
+
     /// From `slope * z + intercept` to a probability.
     #[getter]
     fn link<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -92,15 +98,14 @@ pub fn fit_calibrator(
     seed: u64,
     score_folds: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<CalibrationMap> {
-    let options = Calibrator {
-        folds: folds_of(folds, count, seed)?,
-        kind: ScoreKind::from_name(kind).ok_or_else(|| {
+    let options = Calibrator::default()
+        .with_folds(folds_of(folds, count, seed)?)
+        .with_kind(ScoreKind::from_name(kind).ok_or_else(|| {
             PyValueError::new_err(format!(
                 "kind is {kind:?}; it must be auto, scores or probabilities"
             ))
-        })?,
-        smoothness,
-    };
+        })?)
+        .with_smoothness(smoothness);
     let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let score_folds = score_folds.as_ref().map(|folds| folds.as_slice()).transpose()?;

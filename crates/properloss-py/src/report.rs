@@ -1,7 +1,9 @@
 //! The report page and the card of a notebook.
 
-use numpy::PyReadonlyArray1;
-use properloss_report::{Measured, Moments, Subject, card, page};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use properloss_report::{
+    ClassForecasts, ClassRows, Measured, Moments, Subject, card, page, page_of_classes,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -52,9 +54,7 @@ fn subject(py: Python<'_>, side: &Side<'_>, weights: Option<&[f64]>) -> PyResult
         Some(json) => Subject::from_json(name, json.as_bytes()).map_err(file_to_python)?,
         None => Subject::probabilities(name, [classes.0.clone(), classes.1.clone()]),
     };
-    let details: serde_json::Map<String, serde_json::Value> = serde_json::from_str(details)
-        .map_err(|error| PyValueError::new_err(format!("details: {error}")))?;
-    subject.details.extend(details);
+    subject.details.extend(object(details)?);
     if let Some(rows) = rows {
         let matrix = rows.matrix()?;
         subject.deviations = Some(doorway::run(py, || {
@@ -64,6 +64,46 @@ fn subject(py: Python<'_>, side: &Side<'_>, weights: Option<&[f64]>) -> PyResult
         }));
     }
     Ok(subject)
+}
+
+type Object = serde_json::Map<String, serde_json::Value>;
+
+fn object(json: &str) -> PyResult<Object> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(format!("details: {error}")))
+}
+
+/// One model of several classes: its name, its probabilities (a column a class), the `tau` of its
+/// link, what else is known as a JSON object, and where it comes from.
+type ClassSide<'py> =
+    (String, PyReadonlyArray2<'py, f64>, Option<f64>, String, Vec<(String, String)>);
+
+fn class_forecasts<'a>(side: &'a ClassSide<'_>) -> PyResult<ClassForecasts<'a>> {
+    let (name, probabilities, tau, details, provenance) = side;
+    Ok(ClassForecasts {
+        name,
+        probabilities: probabilities.as_slice()?,
+        tau: *tau,
+        details: object(details)?,
+        provenance: provenance.clone(),
+    })
+}
+
+/// The page about one model of several classes, or two on the same rows.
+#[pyfunction]
+pub fn report_page_of_classes(
+    py: Python<'_>,
+    first: ClassSide<'_>,
+    second: Option<ClassSide<'_>>,
+    classes: Vec<String>,
+    labels: PyReadonlyArray1<'_, u32>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    data: &str,
+) -> PyResult<String> {
+    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let rows = ClassRows { data, classes: &classes, labels: labels.as_slice()?, weights };
+    let first = class_forecasts(&first)?;
+    let second = second.as_ref().map(class_forecasts).transpose()?;
+    doorway::run(py, || page_of_classes(&first, second.as_ref(), &rows)).map_err(to_python)
 }
 
 /// The card of a fitted estimator.

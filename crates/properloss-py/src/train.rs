@@ -29,6 +29,13 @@ pub struct Fit {
     seconds: f64,
 }
 
+impl Fit {
+    /// Of a training and its time.
+    pub fn new(inner: Trained, seconds: f64) -> Self {
+        Self { inner, seconds }
+    }
+}
+
 #[pymethods]
 impl Fit {
     /// The classifier.
@@ -191,31 +198,11 @@ pub fn fit(
     method: &str,
     settings: &Bound<'_, PyDict>,
 ) -> PyResult<Fit> {
-    let method = registry::method(method).map_err(to_python)?;
-    let mut given = Settings::new();
-    for (name, value) in settings {
-        let name: String = name.extract()?;
-        let Some(option) = method.option(&name) else {
-            return Err(PyTypeError::new_err(format!("{} takes no {name}", method.name)));
-        };
-        given.insert(name, value_of(option, &value)?);
-    }
-    let checkpoints = match task.checkpoint {
-        None => None,
-        Some((file, seconds)) => {
-            let every = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                PyValueError::new_err(format!(
-                    "checkpoint_every is {seconds}; it must be 0 or more"
-                ))
-            })?;
-            Some(Checkpoints { file, every })
-        }
-    };
     let folds = match &task.folds {
         None => None,
         Some(folds) => Some(folds.as_slice()?.to_vec()),
     };
-    let training = Training::new(method, given).with_folds(folds).with_checkpoints(checkpoints);
+    let training = training(method, settings, task.checkpoint, folds)?;
     let matrix = task.rows.matrix()?;
     let labels = task.labels.as_slice()?;
     let weights = task.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -230,6 +217,36 @@ pub fn fit(
     let inner = trained.map_err(file_to_python)?;
     training.forget_checkpoint();
     Ok(Fit { inner, seconds })
+}
+
+/// A method with options, checkpoints and folds as Python gives them.
+pub fn training(
+    method: &str,
+    settings: &Bound<'_, PyDict>,
+    checkpoint: Option<(PathBuf, f64)>,
+    folds: Option<Vec<u32>>,
+) -> PyResult<Training> {
+    let method = registry::method(method).map_err(to_python)?;
+    let mut given = Settings::new();
+    for (name, value) in settings {
+        let name: String = name.extract()?;
+        let Some(option) = method.option(&name) else {
+            return Err(PyTypeError::new_err(format!("{} takes no {name}", method.name)));
+        };
+        given.insert(name, value_of(option, &value)?);
+    }
+    let checkpoints = match checkpoint {
+        None => None,
+        Some((file, seconds)) => {
+            let every = Duration::try_from_secs_f64(seconds).map_err(|_| {
+                PyValueError::new_err(format!(
+                    "checkpoint_every is {seconds}; it must be 0 or more"
+                ))
+            })?;
+            Some(Checkpoints { file, every })
+        }
+    };
+    Ok(Training::new(method, given).with_folds(folds).with_checkpoints(checkpoints))
 }
 
 /// A value as the option takes it.

@@ -14,7 +14,7 @@ use properloss::Result;
 use properloss::train::{self, Iteration, Observer, Stage};
 use pyo3::prelude::*;
 
-use crate::doorway::on_live_threads;
+use crate::doorway::{on_live_threads, while_a_fit_waits};
 use crate::model::Model;
 
 /// How often the caller looks at signals and progress during a fit.
@@ -92,7 +92,8 @@ fn wait(listeners: &Listeners, receiver: &mpsc::Receiver<Report>) -> PyResult<()
                 {
                     let stop = Python::attach(|py| -> PyResult<bool> {
                         let row = crate::train::row(py, &iteration, stage.as_ref())?;
-                        callback.bind(py).call1((row, Model::unscaled(model)))?.is_truthy()
+                        let model = Model::unscaled(model);
+                        while_a_fit_waits(|| callback.bind(py).call1((row, model)))?.is_truthy()
                     })?;
                     // The fit waits for this answer; it can only be gone if it panicked.
                     let _ = answer.send(stop);

@@ -43,6 +43,8 @@ pub struct Figure {
     reading: Option<(usize, Axis)>,
     /// What the threshold slider moves: a line at the threshold, or a dot on the curve.
     pub marker: Option<&'static str>,
+    /// Whose sliders move it: the end of its name on a page of several classes.
+    pub suffix: String,
 }
 
 impl Figure {
@@ -53,19 +55,29 @@ impl Figure {
         let axis = panel.x.clone();
         let svg = named_document(&[panel], &format!("area-{id}"), &label);
         let (id, words) = (id.to_owned(), words.to_owned());
-        Self { id, title, words, svg, columns, reading: Some((x, axis)), marker: None }
+        Self {
+            id,
+            title,
+            words,
+            svg,
+            columns,
+            reading: Some((x, axis)),
+            marker: None,
+            suffix: String::new(),
+        }
     }
 
     /// A picture that stands for itself, with the table behind it.
     pub fn picture(id: &str, title: &str, words: &str, svg: String, columns: Vec<Column>) -> Self {
         let (id, title, words) = (id.to_owned(), title.to_owned(), words.to_owned());
-        Self { id, title, words, svg, columns, reading: None, marker: None }
+        Self { id, title, words, svg, columns, reading: None, marker: None, suffix: String::new() }
     }
 
-    /// The same, with a marker of the threshold.
+    /// The same, with a marker of the threshold that the sliders of this suffix set.
     #[must_use]
-    pub fn marked(mut self, marker: &'static str) -> Self {
+    pub fn marked(mut self, marker: &'static str, suffix: &str) -> Self {
         self.marker = Some(marker);
+        self.suffix = suffix.to_owned();
         self
     }
 
@@ -85,7 +97,7 @@ impl Figure {
         let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
         Some(json!({
             "x": x, "low": low, "high": high, "log": scale == Scale::Log,
-            "names": names, "columns": columns, "marker": self.marker,
+            "names": names, "columns": columns, "marker": self.marker, "suffix": self.suffix,
         }))
     }
 

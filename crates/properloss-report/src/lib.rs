@@ -12,20 +12,25 @@
 //! | [`band`] | what calibrated forecasts would look like |
 //! | [`verdict`] | the verdict in words |
 //! | [`quality`], [`learned`], [`details`] | the figures: of the forecasts, of the model, of the fit |
+//! | `decide`, `fit`, `sections` | sliders and matrices; what is known of the fit; the parts in order |
 //! | [`figure`], [`svg`], [`text`] | pictures, tables, words made safe |
-//! | [`page`](mod@page), [`card`](mod@card) | the page; the card of a notebook |
+//! | [`page`](mod@page), [`several`], [`card`](mod@card) | the page; that of several classes; the card of a notebook |
 #![forbid(unsafe_code)]
 
 pub mod band;
 pub mod card;
 pub mod certificate;
+pub(crate) mod decide;
 pub mod details;
 pub mod evaluation;
 pub mod figure;
+pub(crate) mod fit;
 pub mod learned;
 pub mod moments;
 pub mod page;
 pub mod quality;
+pub(crate) mod sections;
+pub mod several;
 pub mod subject;
 pub mod svg;
 pub mod text;
@@ -37,4 +42,5 @@ pub use evaluation::Evaluation;
 pub use learned::matched_sigmoid;
 pub use moments::Moments;
 pub use page::{Measured, page};
+pub use several::{ClassForecasts, ClassRows, page_of_classes};
 pub use subject::Subject;

@@ -16,10 +16,25 @@ pub struct Forecast {
     pub name: String,
     /// `a` or `b`.
     pub letter: char,
+    /// The end of the names of its figures: a hyphen and the number of the class on a page of
+    /// several classes, else nothing.
+    pub suffix: String,
     /// The numbers.
     pub evaluation: Evaluation,
     /// What chance makes.
     pub band: Band,
+}
+
+/// The thresholds at which a curve is drawn: all of them, or every third on a page of several
+/// classes, which holds many curves.
+fn drawn(forecasts: &[Forecast]) -> Vec<usize> {
+    let step = if forecasts[0].suffix.is_empty() { 1 } else { 3 };
+    (0..thresholds().len()).step_by(step).collect()
+}
+
+/// Those entries of a column.
+fn at(values: &[f64], indices: &[usize]) -> Vec<f64> {
+    indices.iter().map(|&k| values[k]).collect()
 }
 
 /// `of what`, or `of what (name)` where there are two models.
@@ -66,8 +81,14 @@ pub fn reliability(forecast: &Forecast, number: usize, alone: bool) -> Figure {
         Column::new("band from", band.low.clone()),
         Column::new("band to", band.high.clone()),
     ];
-    Figure::panel(&format!("reliability-{}", forecast.letter), words, panel, columns, 0)
-        .marked("line")
+    Figure::panel(
+        &format!("reliability-{}{}", forecast.letter, forecast.suffix),
+        words,
+        panel,
+        columns,
+        0,
+    )
+    .marked("line", &forecast.suffix)
 }
 
 /// How the forecasts of the two classes are distributed.
@@ -110,7 +131,14 @@ pub fn distribution(forecast: &Forecast, alone: bool) -> Figure {
         Column::new("of negatives", shares[0].clone()),
         Column::new("of positives", shares[1].clone()),
     ];
-    Figure::panel(&format!("scores-{}", forecast.letter), words, panel, columns, 0).marked("line")
+    Figure::panel(
+        &format!("scores-{}{}", forecast.letter, forecast.suffix),
+        words,
+        panel,
+        columns,
+        0,
+    )
+    .marked("line", &forecast.suffix)
 }
 
 /// `2 (θ FP + (1 - θ) FN) / n`: the mean cost of deciding at `θ`, whose area is the Brier score.
@@ -125,15 +153,16 @@ fn murphy_curve(evaluation: &Evaluation) -> Vec<f64> {
 
 /// The Murphy diagram.
 pub fn murphy(forecasts: &[Forecast]) -> Figure {
-    let (grid, alone) = (thresholds(), forecasts.len() == 1);
+    let (kept, alone) = (drawn(forecasts), forecasts.len() == 1);
+    let grid = at(thresholds(), &kept);
     let rate = forecasts[0].evaluation.base_rate();
     let base: Vec<f64> =
         grid.iter().map(|&t| 2.0 * (t * (1.0 - rate)).min((1.0 - t) * rate)).collect();
     let zip = |values: &[f64]| grid.iter().copied().zip(values.iter().copied()).collect();
-    let mut columns = vec![Column::new("threshold", grid.to_vec())];
+    let mut columns = vec![Column::new("threshold", grid.clone())];
     let mut curves = vec![Curve::line("base rate alone", GREY, zip(&base)).dashed()];
     for (number, forecast) in forecasts.iter().enumerate() {
-        let values = murphy_curve(&forecast.evaluation);
+        let values = at(&murphy_curve(&forecast.evaluation), &kept);
         curves.push(Curve::line(&legend(forecast, alone), COLOURS[number], zip(&values)));
         columns.push(Column::new(&legend(forecast, alone), values));
     }
@@ -150,18 +179,22 @@ pub fn murphy(forecasts: &[Forecast]) -> Figure {
                  threshold and a miss twice the rest; the area under the curve is the Brier score. \
                  A model that lies below another everywhere is better for every user, whatever the \
                  costs.";
-    Figure::panel("murphy", words, panel, columns, 0).marked("line")
+    Figure::panel(&format!("murphy{}", forecasts[0].suffix), words, panel, columns, 0)
+        .marked("line", &forecasts[0].suffix)
 }
 
 /// The ROC curve.
 pub fn roc(forecasts: &[Forecast]) -> Figure {
-    let alone = forecasts.len() == 1;
-    let mut columns = vec![Column::new("threshold", thresholds().to_vec())];
+    let (kept, alone) = (drawn(forecasts), forecasts.len() == 1);
+    let mut columns = vec![Column::new("threshold", at(thresholds(), &kept))];
     let mut curves = vec![Curve::line("", GREY, vec![(0.0, 0.0), (1.0, 1.0)]).dashed()];
     for (number, forecast) in forecasts.iter().enumerate() {
         let evaluation = &forecast.evaluation;
         let rate = |class: usize| -> Vec<f64> {
-            evaluation.above[class].iter().map(|w| w / evaluation.totals[class]).collect()
+            at(&evaluation.above[class], &kept)
+                .iter()
+                .map(|w| w / evaluation.totals[class])
+                .collect()
         };
         let (alarms, hits) = (rate(0), rate(1));
         let mut points: Vec<(f64, f64)> =
@@ -186,14 +219,16 @@ pub fn roc(forecasts: &[Forecast]) -> Figure {
     let words = "What share of the positives is found at the price of what share of false alarms, \
                  from the highest threshold to the lowest. The area under it is the probability \
                  that a positive ranks above a negative; it says nothing about calibration.";
-    Figure::panel("roc", words, panel, columns, 1).marked("dot")
+    Figure::panel(&format!("roc{}", forecasts[0].suffix), words, panel, columns, 1)
+        .marked("dot", &forecasts[0].suffix)
 }
 
 /// The decision curve: `TP/n - FP/n t/(1 - t)`.
 pub fn decision(forecasts: &[Forecast]) -> Figure {
-    let alone = forecasts.len() == 1;
+    let (mut kept, alone) = (drawn(forecasts), forecasts.len() == 1);
     // At 1 the price of a false alarm is infinite.
-    let grid: Vec<f64> = thresholds().iter().copied().filter(|&t| t <= 0.99).collect();
+    kept.retain(|&k| thresholds()[k] <= 0.99);
+    let grid = at(thresholds(), &kept);
     let rate = forecasts[0].evaluation.base_rate();
     let all: Vec<f64> = grid.iter().map(|t| rate - (1.0 - rate) * t / (1.0 - t)).collect();
     let zip = |values: &[f64]| grid.iter().copied().zip(values.iter().copied()).collect();
@@ -205,10 +240,11 @@ pub fn decision(forecasts: &[Forecast]) -> Figure {
     for (number, forecast) in forecasts.iter().enumerate() {
         let evaluation = &forecast.evaluation;
         let total = evaluation.totals[0] + evaluation.totals[1];
-        let benefit = |(k, t): (usize, &f64)| {
+        let benefit = |&k: &usize| {
+            let t = thresholds()[k];
             (evaluation.above[1][k] - evaluation.above[0][k] * t / (1.0 - t)) / total
         };
-        let values: Vec<f64> = grid.iter().enumerate().map(benefit).collect();
+        let values: Vec<f64> = kept.iter().map(benefit).collect();
         curves.push(Curve::line(&legend(forecast, alone), COLOURS[number], zip(&values)));
         columns.push(Column::new(&legend(forecast, alone), values));
     }
@@ -223,5 +259,6 @@ pub fn decision(forecasts: &[Forecast]) -> Figure {
     let words = "The net benefit of acting on every forecast above the threshold, in true positives \
                  a row; a false alarm is charged at the odds of the threshold. The model is worth \
                  using where its curve lies above acting on all and above acting on none (zero).";
-    Figure::panel("decision", words, panel, columns, 0).marked("line")
+    Figure::panel(&format!("decision{}", forecasts[0].suffix), words, panel, columns, 0)
+        .marked("line", &forecasts[0].suffix)
 }

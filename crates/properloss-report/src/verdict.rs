@@ -40,6 +40,12 @@ pub fn trust(p_value: f64, share: f64) -> Trust {
     }
 }
 
+/// Of a forecast.
+pub fn of_forecast(forecast: &Forecast) -> Trust {
+    let corp = &forecast.evaluation.summary.brier;
+    trust(forecast.band.p_value, corp.miscalibration / corp.uncertainty)
+}
+
 impl Trust {
     /// The first sentence.
     pub fn sentence(self) -> &'static str {
@@ -57,6 +63,16 @@ impl Trust {
         }
     }
 
+    /// The same in a word or two.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Calibrated => "calibrated",
+            Self::Nearly => "nearly calibrated",
+            Self::Off => "somewhat off",
+            Self::FarOff => "far off",
+        }
+    }
+
     fn class(self) -> &'static str {
         match self {
             Self::Calibrated | Self::Nearly => "good",
@@ -71,7 +87,7 @@ pub fn html(forecast: &Forecast, alone: bool) -> String {
     let (evaluation, band) = (&forecast.evaluation, &forecast.band);
     let corp = &evaluation.summary.brier;
     let share = corp.miscalibration / corp.uncertainty;
-    let trust = trust(band.p_value, share);
+    let trust = of_forecast(forecast);
     let whose = if alone { String::new() } else { format!("{}: ", name(&forecast.name)) };
     let chance = if trust == Trust::Calibrated {
         format!(

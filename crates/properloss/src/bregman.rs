@@ -29,6 +29,7 @@ pub fn conjugate_divergence(link: &dyn InverseLink, p: f64, q: f64) -> f64 {
 ///
 /// `I_F(Z) = min_z E[D_F(Z, z)] = E[D_F(Z, μ)]` with `μ = E[Z]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BregmanInformation {
     /// `I_F(Z)`, not negative.
     pub value: f64,

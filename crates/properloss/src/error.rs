@@ -265,6 +265,28 @@ pub enum Error {
         /// What the question asks for.
         expected: &'static str,
     },
+    /// What was asked for cannot be had of rows in blocks.
+    #[error("{what} needs all rows in memory; rows in blocks will not do")]
+    NeedsMemory {
+        /// What.
+        what: &'static str,
+    },
+    /// A block has other columns than those before it.
+    #[error("block {block} has {columns} column(s), but those before it have {expected}")]
+    BlockColumns {
+        /// Its number, from 0.
+        block: usize,
+        /// Its columns.
+        columns: usize,
+        /// Those of the blocks before it.
+        expected: usize,
+    },
+    /// A block could not be had, or did not answer.
+    #[error("{reason}")]
+    Block {
+        /// Which, and why.
+        reason: String,
+    },
     /// An option that the method does not take, or a value that it does not allow.
     #[error("{option} is {value}; it must be {expected}")]
     Option {

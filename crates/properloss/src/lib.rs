@@ -17,7 +17,18 @@ pub mod piecewise;
 pub mod proper;
 pub mod rows;
 pub mod sample;
+mod setters;
 pub(crate) mod special;
 pub mod train;
 
 pub use error::{Error, Result};
+pub use link::InverseLink;
+pub use loss::{CanonicalLoss, CompositeLoss};
+pub use proper::{Calibration, Calibrator, ProperFit, ProperLoss};
+pub use sample::{Matrix, Sample};
+pub use train::{Fit, Model};
+
+/// The example of the crate's readme, compiled and run with the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

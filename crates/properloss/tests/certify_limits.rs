@@ -52,13 +52,11 @@ impl Data {
 
 fn frozen(freeze_after: Option<usize>, max_iter: usize, tol: f64) -> Certified {
     let candidate = Candidate::Labels;
-    Certified {
-        schedule: Schedule::Monotone { candidate, theta: 0.5, freeze_after },
-        max_iter,
-        tol,
-        scaling: Scaling::None,
-        ..Certified::default()
-    }
+    Certified::default()
+        .with_schedule(Schedule::Monotone { candidate, theta: 0.5, freeze_after })
+        .with_max_iter(max_iter)
+        .with_tol(tol)
+        .with_scaling(Scaling::None)
 }
 
 /// Keeps the weights of every iteration.

@@ -162,13 +162,11 @@ fn slisotron_keeps_its_rate() {
         let best = [0.25, 0.5, 1.0]
             .iter()
             .map(|share| {
-                let trainer = Slisotron {
-                    max_iter: (share * horizon).ceil() as usize,
-                    tol: 0.0,
-                    step: Step::Constant(1.0),
-                    scaling: Scaling::None,
-                    ..Slisotron::new(Isotonic::Lipschitz)
-                };
+                let trainer = Slisotron::new(Isotonic::Lipschitz)
+                    .with_max_iter((share * horizon).ceil() as usize)
+                    .with_tol(0.0)
+                    .with_step(Step::Constant(1.0))
+                    .with_scaling(Scaling::None);
                 let fit = trainer.fit(&sample, &mut Silent).unwrap();
                 let p =
                     fit.model.probabilities(Matrix::dense_f64(&test_x, 4000, d).unwrap()).unwrap();

@@ -67,14 +67,12 @@ impl Case {
     fn fit(&self, schedule: Schedule, max_iter: usize) -> CertifiedFit {
         let matrix = Matrix::dense_f64(&self.x, self.y.len(), self.columns).unwrap();
         let sample = Sample::new(matrix, &self.y, self.weights.as_deref()).unwrap();
-        let trainer = Certified {
-            schedule,
-            slope_max: self.slope_max,
-            start: self.start,
-            max_iter,
-            scaling: Scaling::None,
-            ..Certified::default()
-        };
+        let trainer = Certified::default()
+            .with_schedule(schedule)
+            .with_slope_max(self.slope_max)
+            .with_start(self.start)
+            .with_max_iter(max_iter)
+            .with_scaling(Scaling::None);
         trainer.fit(&sample, &mut Silent).unwrap()
     }
 }
@@ -202,13 +200,11 @@ fn two_places(places: &[(f64, usize, usize)]) -> (Vec<f64>, Vec<u8>) {
 
 fn first_step(x: &[f64], y: &[u8], start: f64, schedule: Schedule) -> CertifiedFit {
     let sample = Sample::new(Matrix::dense_f64(x, y.len(), 1).unwrap(), y, None).unwrap();
-    let trainer = Certified {
-        schedule,
-        start: Some(start),
-        max_iter: 1,
-        scaling: Scaling::None,
-        ..Certified::default()
-    };
+    let trainer = Certified::default()
+        .with_schedule(schedule)
+        .with_start(Some(start))
+        .with_max_iter(1)
+        .with_scaling(Scaling::None);
     trainer.fit(&sample, &mut Silent).unwrap()
 }
 

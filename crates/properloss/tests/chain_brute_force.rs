@@ -5,8 +5,8 @@ mod chain_support;
 use chain_support::{Instance, Rng, check, instances, random_instance};
 use properloss::chain::solve;
 
-/// Tries every assignment of the links (free, lower, upper) and of the two ends; a block between
-/// free links is shifted to the root of its derivative (or to the end it is bound to); the best
+/// Tries every assignment of the edges (free, lower, upper) and of the two ends; a block between
+/// free edges is shifted to the root of its derivative (or to the end it is bound to); the best
 /// feasible point is the optimum.
 fn brute_force(p: &Instance) -> Vec<f64> {
     let m = p.len();
@@ -14,13 +14,13 @@ fn brute_force(p: &Instance) -> Vec<f64> {
     let mut best: Option<(f64, Vec<f64>)> = None;
     let count = 3usize.pow(m as u32 - 1);
     for code in 0..count * 9 {
-        let (mut links, ends) = (code / 9, code % 9);
+        let (mut edges, ends) = (code / 9, code % 9);
         let mut y = vec![0.0; m];
         let mut starts = vec![0];
         let mut possible = true;
         for i in 0..m - 1 {
             let dz = p.scores[i + 1] - p.scores[i];
-            match links % 3 {
+            match edges % 3 {
                 0 => {
                     starts.push(i + 1);
                     y[i + 1] = 0.0;
@@ -29,7 +29,7 @@ fn brute_force(p: &Instance) -> Vec<f64> {
                 _ if cap.is_infinite() && dz > 0.0 => possible = false,
                 _ => y[i + 1] = y[i] + if dz > 0.0 { cap * dz } else { 0.0 },
             }
-            links /= 3;
+            edges /= 3;
         }
         if !possible {
             continue;

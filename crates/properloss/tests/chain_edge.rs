@@ -5,7 +5,7 @@ mod chain_support;
 use chain_support::{Instance, Rng, check, instances, random_instance};
 use properloss::Error;
 use properloss::chain::{
-    BinnedScores, ChainProblem, EndState, LinkState, Objective, Resort, ScoreOrder, Workspace,
+    BinnedScores, ChainProblem, EdgeState, EndState, Objective, Resort, ScoreOrder, Workspace,
     fit_link, fit_link_with, isotonic, minimal_top, solve,
 };
 use properloss::link::{InverseLink, PiecewiseLink};
@@ -28,19 +28,19 @@ fn one_and_two_points() {
     for (target, value) in [(0.3, 0.3), (-2.0, 0.0), (7.0, 1.0)] {
         let s = solve(&quadratic(&[5.0], &[target], 0.1, 2.0).problem()).unwrap();
         assert!((s.values[0] - value).abs() <= 4e-16);
-        assert!(s.links.is_empty());
+        assert!(s.edges.is_empty());
         assert!(s.kkt_residual <= 4e-16);
     }
     // Pooled to the slope bounds: mean 0.5, difference n = 0.1 or N = 0.5.
     let s = solve(&quadratic(&[0.0, 1.0], &[0.8, 0.2], 0.1, 0.5).problem()).unwrap();
     assert!((s.values[0] - 0.45).abs() < 1e-15 && (s.values[1] - 0.55).abs() < 1e-15);
-    assert_eq!(s.links, [LinkState::Lower]);
+    assert_eq!(s.edges, [EdgeState::Lower]);
     let s = solve(&quadratic(&[0.0, 1.0], &[0.0, 1.0], 0.1, 0.5).problem()).unwrap();
     assert!((s.values[0] - 0.25).abs() < 1e-15 && (s.values[1] - 0.75).abs() < 1e-15);
-    assert_eq!(s.links, [LinkState::Upper]);
+    assert_eq!(s.edges, [EdgeState::Upper]);
     let s = solve(&quadratic(&[0.0, 1.0], &[0.3, 0.6], 0.1, 0.5).problem()).unwrap();
     assert!((s.values[0] - 0.3).abs() < 1e-15 && (s.values[1] - 0.6).abs() < 1e-15);
-    assert_eq!(s.links, [LinkState::Free]);
+    assert_eq!(s.edges, [EdgeState::Free]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn all_scores_equal() {
     for y in &s.values {
         assert!((y - 0.7).abs() < 1e-15);
     }
-    assert!(s.links.iter().all(|&l| l == LinkState::Tied));
+    assert!(s.edges.iter().all(|&l| l == EdgeState::Tied));
 }
 
 #[test]
@@ -435,12 +435,12 @@ fn a_start_with_the_right_blocks_takes_no_pass() {
     for (y, &z) in itself.values.iter().zip(&scores) {
         assert!((y - link.u(z)).abs() <= 1e-15);
     }
-    assert!(itself.links.iter().all(|&state| state == LinkState::Free));
+    assert!(itself.edges.iter().all(|&state| state == EdgeState::Free));
 
     // Steeper than the link everywhere: one rigid block at the lower bound, where Σ (g(y) - c) = 0.
     let steep = solve(&vec![-0.3; m], (0.45, 0.5));
     assert_eq!(steep.passes, 0);
-    assert!(steep.links.iter().all(|&state| state == LinkState::Lower));
+    assert!(steep.edges.iter().all(|&state| state == EdgeState::Lower));
     let balance: f64 = steep.values.iter().map(|&y| link.u_inverse(y) + 0.3).sum();
     // y_1 >= 0 is free to bind: then the sum is positive, and the first value 0.
     assert!(balance.abs() <= 1e-9 || (balance > 0.0 && steep.values[0] == 0.0), "{balance}");

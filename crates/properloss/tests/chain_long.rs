@@ -3,7 +3,7 @@
 mod chain_support;
 
 use chain_support::{Rng, is_fuzz};
-use properloss::chain::{ChainProblem, LinkState, Objective, solve};
+use properloss::chain::{ChainProblem, EdgeState, Objective, solve};
 
 /// What the targets of a long chain can look like.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +32,8 @@ fn targets(kind: Targets, z: &[f64], rng: &mut Rng) -> Vec<f64> {
         .collect()
 }
 
-/// Feasible, and every multiplier `κ_i = Σ_{j<=i} ω_j (y_j - t_j)` (from a free link or end on) of
-/// the sign that its link asks for: with strict convexity this is the minimiser.
+/// Feasible, and every multiplier `κ_i = Σ_{j<=i} ω_j (y_j - t_j)` (from a free edge or end on) of
+/// the sign that its edge asks for: with strict convexity this is the minimiser.
 #[test]
 fn long_chains_are_optimal() {
     let sizes: &[usize] = if is_fuzz() { &[4096, 9_999, 60_000, 400_000] } else { &[4096, 20_001] };
@@ -85,26 +85,26 @@ fn check(
     let mut kappa = 0.0;
     for i in 0..m {
         kappa += w[i] * (y[i] - t[i]);
-        let state = match solution.links.get(i) {
+        let state = match solution.edges.get(i) {
             Some(&state) => state,
-            None if y[i] >= 1.0 - 1e-15 => LinkState::Lower,
-            None => LinkState::Free,
+            None if y[i] >= 1.0 - 1e-15 => EdgeState::Lower,
+            None => EdgeState::Free,
         };
         if let Some(&next) = y.get(i + 1) {
             let (rise, dz) = (next - y[i], z[i + 1] - z[i]);
             let top = if dz > 0.0 { cap * dz } else { 0.0 };
             assert!(rise >= n * dz - 1e-15 && rise <= top + 1e-15, "{what}: {i} {rise} {dz}");
             let off = match state {
-                LinkState::Free => 0.0,
-                LinkState::Lower | LinkState::Tied => rise - n * dz,
-                LinkState::Upper => rise - top,
+                EdgeState::Free => 0.0,
+                EdgeState::Lower | EdgeState::Tied => rise - n * dz,
+                EdgeState::Upper => rise - top,
             };
             assert!(off.abs() <= 1e-15, "{what}: {i} {state:?} off by {off:e}");
         }
-        if matches!(state, LinkState::Lower | LinkState::Free) {
+        if matches!(state, EdgeState::Lower | EdgeState::Free) {
             most = most.min(-kappa);
         }
-        if matches!(state, LinkState::Upper | LinkState::Free) {
+        if matches!(state, EdgeState::Upper | EdgeState::Free) {
             least = least.max(-kappa);
         }
     }

@@ -1,6 +1,6 @@
 //! The virtual design against the matrix it stands for, formed in full.
 
-use properloss::design::{Design, FittedScaling, Scaling};
+use properloss::design::{Design, FittedScaling, Intercept, Scaling};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 use proptest::prelude::*;
 
@@ -117,7 +117,7 @@ fn every_operation_is_that_of_the_rows_in_full() {
                 let x = if x.iter().flatten().all(|x| x.is_finite()) { x } else { continue };
                 for matrix in data.matrices() {
                     let sample = Sample::new(matrix, &data.labels, Some(&weights)).unwrap();
-                    let design = Design::new(&sample, scaling, intercept);
+                    let design = Design::new(&sample, scaling, intercept.into());
                     check_products(&design, &x);
                     check_gram_and_norms(&design, &x, &weights);
                 }
@@ -156,8 +156,11 @@ fn check_products(design: &Design<'_>, x: &[Vec<f64>]) {
         }
     }
     // The same rows at prediction.
-    let again =
-        Design::with_fitted(design.matrix(), design.scaling().clone(), design.has_intercept());
+    let again = Design::with_fitted(
+        design.matrix(),
+        design.scaling().clone(),
+        design.has_intercept().into(),
+    );
     let mut z_again = vec![0.0; x.len()];
     again.unwrap().scores(&w, &mut z_again);
     assert_eq!(z, z_again);
@@ -225,7 +228,7 @@ fn any_number_of_threads_gives_the_same_bits() {
                 .map(|pool| {
                     pool.install(|| {
                         let sample = Sample::new(matrix, &data.labels, Some(&weights)).unwrap();
-                        let design = Design::new(&sample, scaling, true);
+                        let design = Design::new(&sample, scaling, Intercept::Learned);
                         let mut z = vec![0.0; 5_000];
                         design.scores(&numbers(62, 1), &mut z);
                         let mut g = vec![0.0; 62];
@@ -267,12 +270,12 @@ fn rows_whose_squares_overflow_or_vanish_still_have_their_norm() {
     let values = [3e200, 4e200, 3e-200, 4e-200, 0.0, 0.0, 3.0, 4.0];
     let sample =
         Sample::new(Matrix::dense_f64(&values, 4, 2).unwrap(), &[0, 1, 0, 1], None).unwrap();
-    let norms = Design::new(&sample, Scaling::None, false).row_norms();
+    let norms = Design::new(&sample, Scaling::None, Intercept::Zero).row_norms();
     for (norm, expected) in norms.iter().zip([5e200, 5e-200, 0.0, 5.0]) {
         assert!((norm - expected).abs() <= 4.0 * f64::EPSILON * expected);
     }
     let mut z = [0.0; 4];
-    Design::new(&sample, Scaling::UnitRows, false).scores(&[1.0, 1.0], &mut z);
+    Design::new(&sample, Scaling::UnitRows, Intercept::Zero).scores(&[1.0, 1.0], &mut z);
     for (z, expected) in z.iter().zip([1.4, 1.4, 0.0, 1.4]) {
         assert!((z - expected).abs() <= 1e-15 * 4.0);
     }
@@ -290,12 +293,12 @@ fn a_scaling_of_another_width_or_with_bad_numbers_is_refused() {
         FittedScaling::MaxNorm { factor: f64::INFINITY },
     ];
     for scaling in bad {
-        assert!(Design::with_fitted(matrix, scaling, true).is_err());
+        assert!(Design::with_fitted(matrix, scaling, Intercept::Learned).is_err());
     }
     let not_finite = Matrix::dense_f64(&[1.0, f64::NAN], 1, 2).unwrap();
-    assert!(Design::with_fitted(not_finite, FittedScaling::None, true).is_err());
+    assert!(Design::with_fitted(not_finite, FittedScaling::None, Intercept::Learned).is_err());
     let empty = Matrix::dense_f64(&[], 0, 2).unwrap();
-    let design = Design::with_fitted(empty, FittedScaling::UnitRows, true).unwrap();
+    let design = Design::with_fitted(empty, FittedScaling::UnitRows, Intercept::Learned).unwrap();
     design.scores(&[0.0; 3], &mut []);
     let mut g = [1.0; 3];
     design.adjoint(&[], &mut g);
@@ -329,8 +332,8 @@ proptest! {
         let copied = Matrix::dense_f32(&copies, labels.len(), columns).unwrap();
         let copied = Sample::new(copied, &labels, None).unwrap();
         for scaling in SCALINGS {
-            let a = Design::new(&weighted, scaling, true);
-            let b = Design::new(&copied, scaling, true);
+            let a = Design::new(&weighted, scaling, Intercept::Learned);
+            let b = Design::new(&copied, scaling, Intercept::Learned);
             let mut g_a = vec![0.0; columns + 1];
             let mut g_b = vec![0.0; columns + 1];
             a.adjoint(&weights, &mut g_a);

@@ -87,11 +87,10 @@ fn fitted(options: &ProperLoss, x: &[f64], y: &[u8], weights: Option<&[f64]>) ->
 fn where_there_is_none() {
     let (x, y) = scored(&mut Random(37), 400, LINKS[0]);
     let plain = fitted(&ProperLoss::default(), &x, &y, None).calibration_bound.unwrap();
-    let balanced = ProperLoss { class_weight: [1.0, 2.0], ..ProperLoss::default() };
+    let balanced = ProperLoss::default().with_class_weight([1.0, 2.0]);
     assert_eq!(fitted(&balanced, &x, &y, None).calibration_bound, None);
     let groups = (0..400).map(|i| i / 4).collect();
-    let grouped =
-        ProperLoss { folds: Folds::Grouped { groups, count: 5, seed: 0 }, ..ProperLoss::default() };
+    let grouped = ProperLoss::default().with_folds(Folds::Grouped { groups, count: 5, seed: 0 });
     assert_eq!(fitted(&grouped, &x, &y, None).calibration_bound, None);
     let ones = fitted(&ProperLoss::default(), &x, &y, Some(&[1.0; 400]));
     assert_eq!(ones.calibration_bound, Some(plain));

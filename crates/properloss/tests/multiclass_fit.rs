@@ -117,14 +117,12 @@ fn objective(data: &Data, penalty: &[f64], w: &[f64], gradient: &mut [f64]) -> f
 fn a_strength_of_the_path_is_the_penalised_minimum() {
     let data = data(300, 3, 4, 1, 0.0);
     for g in [-0.5, 1.0] {
-        let options = MulticlassProperLoss {
-            grid: vec![g],
-            scale_exponents: vec![1.0],
-            share_bounds: vec![1.0],
-            refit: false,
-            preserve_order: true,
-            ..Default::default()
-        };
+        let options = MulticlassProperLoss::default()
+            .with_grid(vec![g])
+            .with_scale_exponents(vec![1.0])
+            .with_share_bounds(vec![1.0])
+            .with_refit(false)
+            .with_preserve_order(true);
         let fit = data.fit(&options);
         assert!(fit.path[1].weight > 0.999, "the null model is out of the question");
         // P = 2 d / 10^g on standardised columns, so P s_j² on raw ones.
@@ -158,15 +156,12 @@ fn a_strength_of_the_path_is_the_penalised_minimum() {
 #[test]
 fn two_classes_walk_the_binary_path() {
     let data = data(600, 4, 2, 2, 0.0);
-    let options = MulticlassProperLoss {
-        folds: data.given(),
-        scale_exponents: vec![1.0],
-        ..Default::default()
-    };
+    let options =
+        MulticlassProperLoss::default().with_folds(data.given()).with_scale_exponents(vec![1.0]);
     let fit = data.fit(&options);
     let labels: Vec<u8> = data.y.iter().map(|&y| y as u8).collect();
     let sample = Sample::new(data.matrix(), &labels, None).unwrap();
-    let binary = ProperLoss { folds: data.given(), ..Default::default() }.fit(&sample).unwrap();
+    let binary = ProperLoss::default().with_folds(data.given()).fit(&sample).unwrap();
     let mut compared = 0;
     for point in &fit.path {
         // The binary strength on w_1 - w_0 is twice that on (w_0, w_1).
@@ -218,7 +213,7 @@ fn a_floor_in_the_labels_is_found() {
 #[test]
 fn order_is_kept_on_request() {
     let data = data(1500, 3, 4, 6, 0.25);
-    let options = MulticlassProperLoss { preserve_order: true, ..Default::default() };
+    let options = MulticlassProperLoss::default().with_preserve_order(true);
     let fit = data.fit(&options);
     assert!(fit.link.keeps_order() && fit.tau() > 1.1);
     let z = fit.scores(&data.matrix()).unwrap();
@@ -293,15 +288,14 @@ fn weights_count_rows() {
     let repeated: Vec<usize> = (0..240).flat_map(|i| vec![i; i % 3]).collect();
     let weights: Vec<f64> = (0..240).map(|i| (i % 3) as f64).collect();
     let all: Vec<usize> = (0..240).collect();
-    let options =
-        |rows: &[usize]| MulticlassProperLoss { folds: folds(rows), ..Default::default() };
+    let options = |rows: &[usize]| MulticlassProperLoss::default().with_folds(folds(rows));
     let a = data.weighted(&options(&all), Some(&weights));
     let b = pick(&repeated).fit(&options(&repeated));
     // The descents stop within a few thousandths of a nat of the same minimum.
     close(&a.held_out_log_loss, &b.held_out_log_loss, 1e-4);
     close(&a.coefficients, &b.coefficients, 0.01);
     // Class weights are row weights.
-    let by_class = MulticlassProperLoss { class_weight: vec![1.0, 2.0, 0.5], ..options(&all) };
+    let by_class = options(&all).with_class_weight(vec![1.0, 2.0, 0.5]);
     let weights: Vec<f64> = data.y.iter().map(|&y| [1.0, 2.0, 0.5][y as usize]).collect();
     let (a, b) = (data.fit(&by_class), data.weighted(&options(&all), Some(&weights)));
     assert_eq!(a.coefficients, b.coefficients);
@@ -310,7 +304,7 @@ fn weights_count_rows() {
 #[test]
 fn classes_may_be_numbered_in_any_order() {
     let mut data = data(400, 3, 3, 10, 0.2);
-    let options = MulticlassProperLoss { folds: data.given(), ..Default::default() };
+    let options = MulticlassProperLoss::default().with_folds(data.given());
     let a = data.fit(&options);
     let p = a.probabilities(&data.matrix()).unwrap();
     data.y.iter_mut().for_each(|y| *y = (*y + 1) % 3);
@@ -362,11 +356,11 @@ fn a_class_missing_outside_its_fold_is_not_scored() {
     let data = data(200, 2, 3, 14, 0.0);
     // All rows of class 2 are in fold 0.
     let folds = (0..200).map(|i| if data.y[i] == 2 { 0 } else { i as u32 % 4 }).collect();
-    let fit = data.fit(&MulticlassProperLoss { folds: Folds::Given(folds), ..Default::default() });
+    let fit = data.fit(&MulticlassProperLoss::default().with_folds(Folds::Given(folds)));
     assert!(fit.held_out_log_loss.iter().all(|l| l.is_finite()));
     let groups = Folds::Grouped { groups: data.y.clone(), count: 3, seed: 0 };
     let sample = ClassSample::new(data.matrix(), &data.y, 3, None).unwrap();
-    let error = MulticlassProperLoss { folds: groups, ..Default::default() }.fit(&sample);
+    let error = MulticlassProperLoss::default().with_folds(groups).fit(&sample);
     assert_eq!(error.unwrap_err(), Error::NothingToHoldOut { classes: 3 });
 }
 
@@ -375,7 +369,7 @@ fn groups_stay_together() {
     let data = data(300, 2, 3, 15, 0.0);
     let groups: Vec<u32> = (0..300).map(|i| i / 10).collect();
     let folds = Folds::Grouped { groups, count: 4, seed: 3 };
-    let fit = data.fit(&MulticlassProperLoss { folds, ..Default::default() });
+    let fit = data.fit(&MulticlassProperLoss::default().with_folds(folds));
     for group in fit.folds.chunks(10) {
         assert!(group.iter().all(|f| f == &group[0]));
     }
@@ -407,17 +401,14 @@ fn bad_samples_are_refused_with_a_reason() {
     let bad = |options: MulticlassProperLoss| options.fit(&good).unwrap_err();
     let default = MulticlassProperLoss::default;
     assert!(matches!(
-        bad(MulticlassProperLoss { class_weight: vec![1.0, 2.0], ..default() }),
+        bad(default().with_class_weight(vec![1.0, 2.0])),
         Error::LengthMismatch { .. }
     ));
     assert!(matches!(
-        bad(MulticlassProperLoss { class_weight: vec![1.0, 2.0, 0.0], ..default() }),
+        bad(default().with_class_weight(vec![1.0, 2.0, 0.0])),
         Error::ElementOutOfDomain { index: 2, .. }
     ));
-    assert!(matches!(
-        bad(MulticlassProperLoss { grid: vec![1.0, 0.0], ..default() }),
-        Error::NotIncreasing { .. }
-    ));
+    assert!(matches!(bad(default().with_grid(vec![1.0, 0.0])), Error::NotIncreasing { .. }));
     let fit = MulticlassProperLoss::default().fit(&good).unwrap();
     let narrow = Matrix::dense_f64(&[1.0], 1, 1).unwrap();
     assert!(matches!(fit.scores(&narrow), Err(Error::LengthMismatch { .. })));
@@ -466,7 +457,7 @@ fn the_calibrator_finds_a_temperature_and_a_floor() {
     assert!(fit.held_out_log_loss[1] < fit.held_out_log_loss[0] - 0.3);
     // Probabilities in: the same up to the margin of their logarithm.
     let probabilities: Vec<f64> = z.chunks(k).flat_map(softmax).collect();
-    let options = MulticlassCalibrator { probabilities: true, ..Default::default() };
+    let options = MulticlassCalibrator::default().with_probabilities(true);
     let other = options.fit(&probabilities, &y, k, None).unwrap();
     assert!((other.held_out_log_loss[1] - fit.held_out_log_loss[1]).abs() < 0.02);
     assert!(other.probabilities(&[1.0, 0.0, 0.0]).unwrap().iter().all(|p| *p > 1e-6));
@@ -486,7 +477,7 @@ fn the_calibrator_leaves_good_scores_alone_and_names_bad_ones() {
         MulticlassCalibrator::default().fit(&bad, &data.y, 3, None),
         Err(Error::NotFiniteCell { row: 2, column: 1, .. })
     ));
-    let order = MulticlassCalibrator { preserve_order: true, ..Default::default() };
+    let order = MulticlassCalibrator::default().with_preserve_order(true);
     assert!(order.fit(z, &data.y, 3, None).unwrap().link.keeps_order());
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use properloss::design::{Design, Scaling};
+use properloss::design::{Design, Intercept, Scaling};
 use properloss::link::{InverseLink, PiecewiseLink, Sigmoid};
 use properloss::loss::LossKind;
 use properloss::optimize::{self, Minimum, Options, Problem, Solver, Stop};
@@ -56,7 +56,7 @@ fn minimise(
 ) -> properloss::Result<Minimum> {
     let mut local = Local::new(case.sample);
     let rows: &mut dyn Rows = &mut local;
-    rows.scale(case.scaling, true)?;
+    rows.scale(case.scaling, Intercept::Learned)?;
     optimize::minimise(
         &Problem { link: case.link, kind: LossKind::Canonical, l2: case.l2 },
         rows,
@@ -67,13 +67,13 @@ fn minimise(
 }
 
 fn run(case: &Case<'_>, start: &[f64], solver: Solver) -> Minimum {
-    let options = Options { solver, ..Options::default() };
+    let options = Options::default().with_solver(solver);
     minimise(case, start, &options, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// The gradient by its formula, row by row, from the rows in full.
 fn gradient(problem: &Case<'_>, labels: &[u8], link: &dyn InverseLink, w: &[f64]) -> Vec<f64> {
-    let design = Design::new(problem.sample, problem.scaling, true);
+    let design = Design::new(problem.sample, problem.scaling, Intercept::Learned);
     let d = design.dimension();
     let mut row = vec![0.0; d];
     let mut g = vec![0.0; d];
@@ -220,7 +220,7 @@ fn a_warm_start_at_the_minimum_needs_no_step_and_the_watch_may_stop() {
     let stopped = minimise(&problem, &[0.0; 4], &Options::default(), &mut watch).unwrap();
     assert_eq!((stopped.stop, stopped.last.iteration), (Stop::Stopped, 2));
     assert!(values.windows(2).all(|pair| pair[1] < pair[0]), "{values:?}");
-    let limited = Options { max_iter: 1, ..Options::default() };
+    let limited = Options::default().with_max_iter(1);
     let limited = minimise(&problem, &[0.0; 4], &limited, &mut |_, _| ControlFlow::Continue(()));
     assert_eq!(limited.unwrap().stop, Stop::MaxIter);
 }

@@ -52,7 +52,7 @@ fn any_scale_of_scores_is_found() {
     let (z, y) = scored(3000, 3, 3.0, |z| Sigmoid.u(2.0 * z - 1.0));
     let reference = Calibrator::default().fit(&z, &y, None).unwrap();
     let scaled: Vec<f64> = z.iter().map(|z| 1000.0 * z + 5e4).collect();
-    let fit = Calibrator { kind: ScoreKind::Scores, ..Calibrator::default() };
+    let fit = Calibrator::default().with_kind(ScoreKind::Scores);
     let fit = fit.fit(&scaled, &y, None).unwrap();
     for (z, s) in z.iter().zip(&scaled) {
         assert!((reference.probability(*z) - fit.probability(*s)).abs() < 0.01);
@@ -68,7 +68,8 @@ fn probabilities_of_zero_and_one_stay_in_order() {
     let q: Vec<f64> = (0..10).map(|k| fit.probability(f64::from(k) / 9.0)).collect();
     assert!(q.windows(2).all(|pair| pair[0] < pair[1]), "{q:?}");
     assert!(q[0] > 0.0 && q[9] < 1.0);
-    let error = Calibrator { kind: ScoreKind::Probabilities, ..Calibrator::default() }
+    let error = Calibrator::default()
+        .with_kind(ScoreKind::Probabilities)
         .fit(&[0.5, 1.5, 0.2, 0.3], &[0, 1, 0, 1], None)
         .unwrap_err();
     assert!(matches!(error, Error::ElementOutOfDomain { what: "probabilities", index: 1, .. }));

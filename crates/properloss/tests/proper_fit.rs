@@ -1,8 +1,11 @@
 //! The default estimator: against independent fits, under changes that must not matter, and on the
 //! inputs that break estimators.
 
+mod congruence;
+
 use std::sync::Arc;
 
+use congruence::Congruence;
 use properloss::Error;
 use properloss::link::{InverseLink, Sigmoid};
 use properloss::metrics::{auc, log_loss};
@@ -16,20 +19,6 @@ struct Data {
     y: Vec<u8>,
     rows: usize,
     columns: usize,
-}
-
-struct Congruence(u64);
-
-impl Congruence {
-    fn uniform(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
 }
 
 fn data(rows: usize, columns: usize, seed: u64, link: impl Fn(f64) -> f64) -> Data {
@@ -96,12 +85,8 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
 #[test]
 fn one_strength_is_logistic_regression() {
     let data = data(400, 7, 1, sigma);
-    let options = ProperLoss {
-        grid: vec![1.0],
-        smoothness: vec![],
-        refit: Refit::None,
-        ..ProperLoss::default()
-    };
+    let options =
+        ProperLoss::default().with_grid(vec![1.0]).with_smoothness(vec![]).with_refit(Refit::None);
     let fit = options.fit(&data.sample()).unwrap();
     let c = fit.path[1].c;
     assert!((c - 10.0 / 7.0).abs() < 1e-12);
@@ -123,17 +108,15 @@ fn one_strength_is_logistic_regression() {
 fn held_out_scores_are_those_of_the_other_folds() {
     let data = data(330, 5, 2, sigma);
     let folds: Vec<u32> = (0..330).map(|i| i % 10).collect();
-    let options = ProperLoss {
-        grid: vec![0.5],
-        smoothness: vec![],
-        refit: Refit::None,
-        folds: Folds::Given(folds.clone()),
-        ..ProperLoss::default()
-    };
+    let options = ProperLoss::default()
+        .with_grid(vec![0.5])
+        .with_smoothness(vec![])
+        .with_refit(Refit::None)
+        .with_folds(Folds::Given(folds.clone()));
     let fit = options.fit(&data.sample()).unwrap();
     for k in 0..10 {
         let weights: Vec<f64> = folds.iter().map(|&f| f64::from(u8::from(f != k))).collect();
-        let one = ProperLoss { folds: Folds::default(), ..options.clone() };
+        let one = options.clone().with_folds(Folds::default());
         let other = one.fit(&data.weighted(Some(&weights))).unwrap();
         let z = other.model.scores(data.matrix()).unwrap();
         for i in (0..330).filter(|&i| folds[i] == k) {
@@ -220,7 +203,7 @@ fn a_shift_and_a_scale_of_the_features_do_not_matter() {
         data.x.iter().enumerate().map(|(k, x)| x * [2.0, 0.5, 1024.0, 1.0][k % 4] + 3.0).collect();
     let moved = Data { x: moved, y: data.y.clone(), ..data };
     // Columns of one scale weigh units; standardised columns do not.
-    let options = ProperLoss { scalings: vec![1.0], ..ProperLoss::default() };
+    let options = ProperLoss::default().with_scalings(vec![1.0]);
     let p = options.fit(&data.sample()).unwrap().probabilities(&data.matrix()).unwrap();
     let q = options.fit(&moved.sample()).unwrap().probabilities(&moved.matrix()).unwrap();
     // Sums of 250 rows with other roundings; the stopping rules do not flip on this data.
@@ -267,7 +250,7 @@ fn weights_are_copies(rows: usize, columns: usize) {
         columns,
     };
     let repeated = copies.iter().map(|&i| folds[i]).collect();
-    let given = |folds| ProperLoss { folds: Folds::Given(folds), ..ProperLoss::default() };
+    let given = |folds| ProperLoss::default().with_folds(Folds::Given(folds));
     let a = given(folds).fit(&data.weighted(Some(&weights))).unwrap();
     let b = given(repeated).fit(&more.sample()).unwrap();
     close(a.model.coefficients(), b.model.coefficients(), 1e-8);
@@ -280,7 +263,7 @@ fn weights_are_copies(rows: usize, columns: usize) {
 fn class_weights_multiply_row_weights() {
     let data = data(150, 3, 9, |z| sigma(z - 2.0));
     let weights: Vec<f64> = data.y.iter().map(|&y| if y == 1 { 4.0 } else { 1.0 }).collect();
-    let options = ProperLoss { class_weight: [1.0, 4.0], ..ProperLoss::default() };
+    let options = ProperLoss::default().with_class_weight([1.0, 4.0]);
     let a = options.fit(&data.sample()).unwrap();
     let b = ProperLoss::default().fit(&data.weighted(Some(&weights))).unwrap();
     assert_eq!(a.model.coefficients(), b.model.coefficients());
@@ -291,7 +274,7 @@ fn groups_stay_together_and_seeds_shuffle() {
     let data = data(120, 2, 10, sigma);
     let groups: Vec<u32> = (0..120).map(|i| i / 4).collect();
     let folds = Folds::Grouped { groups: groups.clone(), count: 5, seed: 0 };
-    let fit = ProperLoss { folds, ..ProperLoss::default() }.fit(&data.sample()).unwrap();
+    let fit = ProperLoss::default().with_folds(folds).fit(&data.sample()).unwrap();
     for i in 1..120 {
         if groups[i] == groups[i - 1] {
             assert_eq!(fit.folds[i], fit.folds[i - 1]);
@@ -299,7 +282,7 @@ fn groups_stay_together_and_seeds_shuffle() {
     }
     let seeded = |seed| {
         let folds = Folds::Stratified { count: 5, seed };
-        ProperLoss { folds, ..ProperLoss::default() }.fit(&data.sample()).unwrap().folds
+        ProperLoss::default().with_folds(folds).fit(&data.sample()).unwrap().folds
     };
     assert_eq!(seeded(1), seeded(1));
     assert_ne!(seeded(1), seeded(2));
@@ -415,8 +398,7 @@ fn errors_say_what_to_do() {
     let sample = |y| Sample::new(Matrix::dense_f64(&x, 4, 1).unwrap(), y, None).unwrap();
     let fitted = ProperLoss::default().fit(&sample(&[0, 0, 0, 1]));
     assert_eq!(fitted.unwrap_err(), Error::ClassTooSmall { label: 1, rows: 1, minimum: 2 });
-    let given =
-        |folds: &[u32]| ProperLoss { folds: Folds::Given(folds.to_vec()), ..ProperLoss::default() };
+    let given = |folds: &[u32]| ProperLoss::default().with_folds(Folds::Given(folds.to_vec()));
     let y = &[0, 0, 1, 1];
     let error = given(&[0, 1, 0, 0]).fit(&sample(y)).unwrap_err();
     assert_eq!(error, Error::ClassInOneFold { label: 1, fold: 0 });
@@ -426,12 +408,12 @@ fn errors_say_what_to_do() {
     assert!(matches!(error, Error::LengthMismatch { what: "folds", .. }));
     let error = given(&[0; 4]).fit(&sample(y)).unwrap_err();
     assert!(matches!(error, Error::OutOfDomain { what: "the number of folds", .. }));
-    let options = ProperLoss { smoothness: vec![0.5, 2.0], ..ProperLoss::default() };
+    let options = ProperLoss::default().with_smoothness(vec![0.5, 2.0]);
     assert!(matches!(
         options.fit(&sample(y)),
         Err(Error::ElementOutOfDomain { what: "smoothness", .. })
     ));
-    let options = ProperLoss { class_weight: [1.0, 0.0], ..ProperLoss::default() };
+    let options = ProperLoss::default().with_class_weight([1.0, 0.0]);
     assert!(matches!(
         options.fit(&sample(y)),
         Err(Error::OutOfDomain { what: "class_weight of 1", .. })

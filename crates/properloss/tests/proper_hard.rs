@@ -1,31 +1,16 @@
 //! Small and hard samples: nothing blows up, and cross-validation never does much worse than the
 //! base rate.
 
+mod congruence;
+
+use congruence::Congruence;
 use properloss::proper::{Folds, ProperFit, ProperLoss};
 use properloss::sample::{Matrix, Sample};
-
-struct Congruence(u64);
-
-impl Congruence {
-    fn uniform(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-
-    fn cauchy(&mut self) -> f64 {
-        (std::f64::consts::PI * (self.uniform() - 0.5)).tan()
-    }
-}
 
 fn fit(x: &[f64], y: &[u8], folds: Folds) -> ProperFit {
     let matrix = Matrix::dense_f64(x, y.len(), x.len() / y.len()).unwrap();
     let sample = Sample::new(matrix, y, None).unwrap();
-    let fit = ProperLoss { folds, ..ProperLoss::default() }.fit(&sample).unwrap();
+    let fit = ProperLoss::default().with_folds(folds).fit(&sample).unwrap();
     let p = fit.probabilities(&matrix).unwrap();
     assert!(p.iter().all(|&p| p > 0.0 && p < 1.0), "probabilities inside (0, 1)");
     assert!(fit.model.coefficients().iter().all(|w| w.is_finite()));
@@ -180,4 +165,68 @@ fn a_column_that_is_constant_outside_a_fold() {
         x[i * columns + 3] = if folds[i] == 2 { random.normal() * 100.0 } else { 7.0 };
     }
     check("constant outside a fold", &fit(&x, &y, Folds::Given(folds)));
+}
+
+/// Whole fits to hard data of every kind: ties, separable and shuffled labels, Cauchy columns, scales from
+/// 1e-12 to 1e12, weights from 1e-8 to 1e8, few rows, few positives, more columns than rows. 10,000 under
+/// `PROPERLOSS_PROFILE=fuzz`.
+#[test]
+fn stress_fits_keep_the_promises() {
+    let fits = match std::env::var("PROPERLOSS_PROFILE").as_deref() {
+        Ok("fuzz" | "full") => 10_000,
+        _ => 150,
+    };
+    for seed in 0..fits {
+        let mut random = Congruence(seed * 2_654_435_761 + 17);
+        let rows = 12 + (random.uniform().powi(2) * 120.0) as usize;
+        let columns = 1 + (random.uniform().powi(2) * 40.0) as usize;
+        let positives = (2.0 + random.uniform() * (rows as f64 - 4.0)) as usize;
+        let (kind, informed) = (seed % 6, random.uniform() < 0.5);
+        let mut y = labels(rows, positives, &mut random);
+        let scales: Vec<f64> =
+            (0..columns).map(|_| 10f64.powf(24.0 * random.uniform() - 12.0)).collect();
+        let mut x = Vec::with_capacity(rows * columns);
+        for &y in &y {
+            for (j, scale) in scales.iter().enumerate() {
+                let signal = if informed && j == 0 { 2.0 * f64::from(y) } else { 0.0 };
+                x.push(match kind {
+                    0 => signal + random.normal(),
+                    1 => (signal + 2.0 * random.uniform()).round(),
+                    2 => random.cauchy() + signal,
+                    3 => scale * (random.normal() + signal),
+                    4 => 50.0 * signal + random.normal(),
+                    _ => f64::from(u8::from(random.uniform() < 0.05)) + signal,
+                });
+            }
+        }
+        if informed && random.uniform() < 0.2 {
+            // Labels the wrong way round.
+            y.iter_mut().for_each(|y| *y = 1 - *y);
+        }
+        let weighted = seed % 5 == 4;
+        let weights: Option<Vec<f64>> = weighted
+            .then(|| (0..rows).map(|_| 10f64.powf(16.0 * random.uniform() - 8.0)).collect());
+        let matrix = Matrix::dense_f64(&x, rows, columns).unwrap();
+        let sample = Sample::new(matrix, &y, weights.as_deref()).unwrap();
+        let fit = ProperLoss::default().fit(&sample).unwrap();
+        let name = format!("seed {seed}: {rows} x {columns}, {positives} positives, kind {kind}");
+        assert!(fit.slope_ratio < 10.0, "{name}");
+        assert!(fit.model.coefficients().iter().all(|w| w.is_finite()), "{name}");
+        let p = fit.probabilities(&matrix).unwrap();
+        let z = fit.model.scores(matrix).unwrap();
+        for (&p, &z) in p.iter().zip(&z) {
+            assert!(p > 0.0 && p < 1.0, "{name}");
+            // Slopes relative to the sigmoid: the log-loss is at most the sigmoid's and log tau.
+            let s = 1.0 / (1.0 + (-z).exp());
+            let room = (1.0 + 1e-9) * fit.slope_ratio;
+            assert!(p * room >= s || p == f64::MIN_POSITIVE, "{name}: {p} {s}");
+            assert!((1.0 - p) * room >= 1.0 - s - 1e-15 || 1.0 - p < 1e-15, "{name}: {p} {s}");
+        }
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by(|&a, &b| z[a].total_cmp(&z[b]));
+        assert!(order.windows(2).all(|w| p[w[0]] <= p[w[1]]), "{name}: the order is kept");
+        if !weighted {
+            check(&name, &fit);
+        }
+    }
 }

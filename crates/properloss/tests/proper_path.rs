@@ -1,21 +1,10 @@
 //! The path of the default estimator against models that are fitted to the last digit, one by one.
 
+mod congruence;
+
+use congruence::Congruence;
 use properloss::proper::{Folds, ProperFit, ProperLoss, Refit};
 use properloss::sample::{Matrix, Sample};
-
-struct Congruence(u64);
-
-impl Congruence {
-    fn uniform(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
 
 /// Dense rows with labels, weights and folds.
 struct Case {
@@ -67,7 +56,7 @@ impl Case {
         let matrix = Matrix::dense_f64(&self.x, self.rows(), self.columns).unwrap();
         let sample = Sample::new(matrix, &self.y, Some(&self.weights)).unwrap();
         let folds = Folds::Given(self.folds.clone());
-        ProperLoss { folds, refit: Refit::None, ..ProperLoss::default() }.fit(&sample).unwrap()
+        ProperLoss::default().with_folds(folds).with_refit(Refit::None).fit(&sample).unwrap()
     }
 
     /// Mean and deviation of a column over the rows of model `k`.

@@ -19,7 +19,7 @@ fn fit(z: &[f64], y: &[u8], w: &[f64], fold: &[u32]) -> SmoothLink {
 }
 
 fn tight() -> Smooth {
-    Smooth { tolerance: 1e-13, ..Smooth::default() }
+    Smooth::default().with_tolerance(1e-13)
 }
 
 fn turns(rows: usize, folds: usize) -> Vec<u32> {
@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn the_calibrator_keeps_them((z, y, w, _) in hard_rows()) {
-        let options = Calibrator { kind: ScoreKind::Scores, ..Calibrator::default() };
+        let options = Calibrator::default().with_kind(ScoreKind::Scores);
         if let Ok(fit) = options.fit(&z, &y, Some(&w)) {
             let tau = check_promises(fit.link.v(), &[])?;
             prop_assert_eq!(tau, fit.slope_ratio);

@@ -68,13 +68,11 @@ fn the_first_iteration_is_the_one_worked_by_hand() {
     // x = -1, 0, 2 with y = 0, 1, 1: base rate 2/3, so w_2 = E[(y - 2/3) x] = (2/3 + 0 + 2/3) / 3.
     let (x, y) = ([-1.0, 0.0, 2.0], [0u8, 1, 1]);
     let sample = Sample::new(Matrix::dense_f64(&x, 3, 1).unwrap(), &y, None).unwrap();
-    let trainer = BregmanTron {
-        max_iter: 1,
-        step: Step::Paper,
-        scaling: Scaling::None,
-        kappa: 0.1,
-        ..BregmanTron::new(Target::Labels)
-    };
+    let trainer = BregmanTron::new(Target::Labels)
+        .with_max_iter(1)
+        .with_step(Step::Paper)
+        .with_scaling(Scaling::None)
+        .with_kappa(0.1);
     let fit = trainer.fit(&sample, &mut Silent).unwrap();
     let w = 4.0 / 9.0;
     assert!((fit.model.coefficients()[0] - w).abs() < 1e-15);
@@ -104,14 +102,12 @@ fn every_variant_learns_a_link_within_its_bounds() {
         for objective in [LinkObjective::Bregman, LinkObjective::Quadratic] {
             for end_slope in [EndSlope::Min, EndSlope::Max] {
                 let mut history: Vec<Iteration> = Vec::new();
-                let trainer = BregmanTron {
-                    objective,
-                    end_slope,
-                    max_iter: 25,
-                    slope_min: 0.02,
-                    slope_max: 0.7,
-                    ..BregmanTron::new(target)
-                };
+                let trainer = BregmanTron::new(target)
+                    .with_objective(objective)
+                    .with_end_slope(end_slope)
+                    .with_max_iter(25)
+                    .with_slope_min(0.02)
+                    .with_slope_max(0.7);
                 let mut observe = |iteration: &Iteration| {
                     history.push(*iteration);
                     ControlFlow::Continue(())
@@ -159,7 +155,7 @@ fn every_variant_learns_a_link_within_its_bounds() {
 fn approx_is_the_least_feasible_line() {
     let (x, y) = gaussians(200, 3);
     let sample = Sample::new(Matrix::dense_f64(&x, 200, 2).unwrap(), &y, None).unwrap();
-    let trainer = BregmanTron { max_iter: 3, ..BregmanTron::new(Target::Approx) };
+    let trainer = BregmanTron::new(Target::Approx).with_max_iter(3);
     let fit = trainer.fit(&sample, &mut Silent).unwrap();
     let last = fit.history.last().unwrap();
     let link = fit.model.link();
@@ -174,13 +170,11 @@ fn a_given_initial_link_is_where_the_run_starts() {
     let (x, y) = gaussians(100, 4);
     let sample = Sample::new(Matrix::dense_f64(&x, 100, 2).unwrap(), &y, None).unwrap();
     let start = PiecewiseLink::from_knots(vec![-1.0, 3.0], vec![0.0, 1.0]).unwrap();
-    let trainer = BregmanTron {
-        initial_link: Some(start),
-        max_iter: 1,
-        step: Step::Paper,
-        scaling: Scaling::None,
-        ..BregmanTron::new(Target::Previous)
-    };
+    let trainer = BregmanTron::new(Target::Previous)
+        .with_initial_link(Some(start))
+        .with_max_iter(1)
+        .with_step(Step::Paper)
+        .with_scaling(Scaling::None);
     let fit = trainer.fit(&sample, &mut Silent).unwrap();
     // u_0(0) = 1/4, so w = E[(y - 1/4) x].
     for j in 0..2 {
@@ -193,17 +187,16 @@ fn a_given_initial_link_is_where_the_run_starts() {
 fn all_methods() -> Vec<(&'static str, Box<dyn Fn(&Sample<'_>) -> Fit>)> {
     let mut methods: Vec<(&'static str, Box<dyn Fn(&Sample<'_>) -> Fit>)> = Vec::new();
     for (name, target) in ["previous", "approx", "labels", "refit"].into_iter().zip(TARGETS) {
-        let trainer = BregmanTron { max_iter: 300, ..BregmanTron::new(target) };
+        let trainer = BregmanTron::new(target).with_max_iter(300);
         methods.push((name, Box::new(move |s| trainer.fit(s, &mut Silent).unwrap())));
     }
     for (name, isotonic) in [("pav", Isotonic::Pav), ("lipschitz", Isotonic::Lipschitz)] {
-        let trainer = Slisotron { max_iter: 300, ..Slisotron::new(isotonic) };
+        let trainer = Slisotron::new(isotonic).with_max_iter(300);
         methods.push((name, Box::new(move |s| trainer.fit(s, &mut Silent).unwrap())));
     }
     let glmtron = Glmtron::new(Arc::new(Sigmoid));
     methods.push(("glmtron", Box::new(move |s| glmtron.fit(s, &mut Silent).unwrap())));
-    let logistic =
-        CanonicalLossTrainer { l2: 1e-4, ..CanonicalLossTrainer::new(Arc::new(Sigmoid)) };
+    let logistic = CanonicalLossTrainer::new(Arc::new(Sigmoid)).with_l2(1e-4);
     methods.push(("logistic", Box::new(move |s| logistic.fit(s, &mut Silent).unwrap())));
     methods
 }
@@ -235,14 +228,14 @@ fn the_same_bits_for_any_number_of_threads() {
     let run = |threads: usize| -> Vec<Vec<u64>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let trainers: Vec<Fit> = pool.install(|| {
-            let short = |target| BregmanTron { max_iter: 5, ..BregmanTron::new(target) };
+            let short = |target| BregmanTron::new(target).with_max_iter(5);
             let mut fits: Vec<Fit> = TARGETS
                 .iter()
                 .map(|&target| short(target).fit(&sample, &mut Silent).unwrap())
                 .collect();
-            let glmtron = Glmtron { max_iter: 5, ..Glmtron::new(Arc::new(Sigmoid)) };
+            let glmtron = Glmtron::new(Arc::new(Sigmoid)).with_max_iter(5);
             fits.push(glmtron.fit(&sample, &mut Silent).unwrap());
-            let slisotron = Slisotron { max_iter: 5, ..Slisotron::new(Isotonic::Pav) };
+            let slisotron = Slisotron::new(Isotonic::Pav).with_max_iter(5);
             fits.push(slisotron.fit(&sample, &mut Silent).unwrap());
             let logistic = CanonicalLossTrainer::new(Arc::new(Sigmoid));
             fits.push(logistic.fit(&sample, &mut Silent).unwrap());
@@ -281,15 +274,14 @@ fn weight_two_is_a_duplicate_and_weight_zero_is_no_row() {
         }
     };
     for target in TARGETS {
-        let trainer = BregmanTron { max_iter: 10, ..BregmanTron::new(target) };
+        let trainer = BregmanTron::new(target).with_max_iter(10);
         let fit = |sample| trainer.fit(sample, &mut Silent).unwrap();
         compare(&format!("{target:?}"), fit(&weighted), fit(&repeated));
     }
-    let glmtron = Glmtron { max_iter: 10, ..Glmtron::new(Arc::new(Sigmoid)) };
+    let glmtron = Glmtron::new(Arc::new(Sigmoid)).with_max_iter(10);
     let fit = |sample| glmtron.fit(sample, &mut Silent).unwrap();
     compare("glmtron", fit(&weighted), fit(&repeated));
-    let logistic =
-        CanonicalLossTrainer { l2: 0.01, ..CanonicalLossTrainer::new(Arc::new(Sigmoid)) };
+    let logistic = CanonicalLossTrainer::new(Arc::new(Sigmoid)).with_l2(0.01);
     let fit = |sample| logistic.fit(sample, &mut Silent).unwrap();
     compare("logistic", fit(&weighted), fit(&repeated));
 }
@@ -311,7 +303,7 @@ fn sparse_and_dense_rows_train_alike() {
             .unwrap();
     let dense = Matrix::dense_f64(&x, 150, 3).unwrap();
     for scaling in [Scaling::None, Scaling::UnitRows, Scaling::MaxNorm, Scaling::Standardise] {
-        let trainer = BregmanTron { max_iter: 8, scaling, ..BregmanTron::new(Target::Labels) };
+        let trainer = BregmanTron::new(Target::Labels).with_max_iter(8).with_scaling(scaling);
         let [a, b] = [csr, dense].map(|matrix| {
             let sample = Sample::new(matrix, &y, Some(&weights)).unwrap();
             trainer.fit(&sample, &mut Silent).unwrap().model.probabilities(matrix).unwrap()
@@ -332,7 +324,7 @@ fn an_observer_stops_a_run_and_keeps_the_model() {
     };
     let stopped = BregmanTron::new(Target::Labels).fit(&sample, &mut stop_at_three).unwrap();
     assert_eq!((stopped.termination, stopped.iterations()), (Termination::Stopped, 3));
-    let three = BregmanTron { max_iter: 3, ..BregmanTron::new(Target::Labels) };
+    let three = BregmanTron::new(Target::Labels).with_max_iter(3);
     let three = three.fit(&sample, &mut Silent).unwrap();
     assert_eq!(three.model.coefficients(), stopped.model.coefficients());
     let mut stop_now = |_: &Iteration| ControlFlow::Break(());
@@ -345,11 +337,10 @@ fn an_observer_stops_a_run_and_keeps_the_model() {
 fn a_learned_loss_is_minimised_to_the_gradient_it_promises() {
     let (x, y) = gaussians(2_000, 12);
     let sample = Sample::new(Matrix::dense_f64(&x, 2_000, 2).unwrap(), &y, None).unwrap();
-    let learned = BregmanTron { max_iter: 50, ..BregmanTron::new(Target::Labels) };
+    let learned = BregmanTron::new(Target::Labels).with_max_iter(50);
     let learned = learned.fit(&sample, &mut Silent).unwrap();
     for l2 in [0.0, 1e-3] {
-        let trainer =
-            CanonicalLossTrainer { l2, ..CanonicalLossTrainer::new(learned.model.link().clone()) };
+        let trainer = CanonicalLossTrainer::new(learned.model.link().clone()).with_l2(l2);
         let fit = trainer.fit(&sample, &mut Silent).unwrap();
         assert_eq!(fit.termination, Termination::Converged);
         assert!(fit.history.last().unwrap().gap <= 1e-8);
@@ -362,7 +353,7 @@ fn glmtron_takes_any_link_even_one_without_a_finite_loss() {
     let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
     for entry in link::registry() {
         let link = entry.build(&[]).unwrap();
-        let fit = Glmtron { max_iter: 50, ..Glmtron::new(link) }.fit(&sample, &mut Silent).unwrap();
+        let fit = Glmtron::new(link).with_max_iter(50).fit(&sample, &mut Silent).unwrap();
         let losses: Vec<f64> = fit.history.iter().map(|iteration| iteration.loss).collect();
         assert!(losses.iter().all(|loss| loss.is_finite()), "{}", entry.name);
         assert!(losses.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12), "{}", entry.name);
@@ -378,15 +369,13 @@ fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
     let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
     let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
     for link in [link::by_name("cauchy", &[]).unwrap(), floor] {
-        let trainer = CanonicalLossTrainer {
-            scaling: Scaling::None,
-            kind: LossKind::Canonical,
-            ..CanonicalLossTrainer::new(link)
-        };
+        let trainer = CanonicalLossTrainer::new(link)
+            .with_scaling(Scaling::None)
+            .with_kind(LossKind::Canonical);
         let refused = trainer.fit(&sample, &mut Silent);
         assert!(matches!(refused, Err(Error::NeedsPenalty { .. })));
         let l2 = 1e-3;
-        let fit = CanonicalLossTrainer { l2, ..trainer }.fit(&sample, &mut Silent).unwrap();
+        let fit = trainer.with_l2(l2).fit(&sample, &mut Silent).unwrap();
         assert_eq!(fit.termination, Termination::Converged);
         let (w, b) = (fit.model.coefficients(), fit.model.intercept());
         let mut gradient = [l2 * w[0], l2 * w[1], 0.0];
@@ -412,8 +401,7 @@ fn log_loss_under_a_link_with_a_floor_is_minimised_without_a_penalty() {
     for (link, asked) in
         [(link::by_name("cauchy", &[]).unwrap(), false), (floor, false), (probit, true)]
     {
-        let mut trainer =
-            CanonicalLossTrainer { scaling: Scaling::None, ..CanonicalLossTrainer::new(link) };
+        let mut trainer = CanonicalLossTrainer::new(link).with_scaling(Scaling::None);
         if asked {
             assert_eq!(trainer.kind, LossKind::Canonical);
             trainer.kind = LossKind::Composite;
@@ -452,18 +440,18 @@ fn options_out_of_their_domain_are_refused_by_name() {
     let sample = Sample::new(Matrix::dense_f64(&x, 20, 2).unwrap(), &y, None).unwrap();
     let good = || BregmanTron::new(Target::Labels);
     let bad: Vec<(&str, BregmanTron)> = vec![
-        ("max_iter", BregmanTron { max_iter: 0, ..good() }),
-        ("tol", BregmanTron { tol: f64::NAN, ..good() }),
-        ("tol", BregmanTron { tol: -1.0, ..good() }),
-        ("step", BregmanTron { step: Step::Constant(0.0), ..good() }),
-        ("step", BregmanTron { step: Step::Constant(f64::INFINITY), ..good() }),
-        ("slope_min", BregmanTron { slope_min: 0.0, ..good() }),
-        ("slope_max", BregmanTron { slope_max: 0.001, ..good() }),
-        ("slope_max", BregmanTron { slope_max: f64::INFINITY, ..good() }),
-        ("kappa", BregmanTron { kappa: 0.0, ..good() }),
-        ("kappa", BregmanTron { kappa: 1.5, ..good() }),
-        ("l2", BregmanTron { l2: -0.1, ..good() }),
-        ("max_norm", BregmanTron { max_norm: Some(0.0), ..good() }),
+        ("max_iter", good().with_max_iter(0)),
+        ("tol", good().with_tol(f64::NAN)),
+        ("tol", good().with_tol(-1.0)),
+        ("step", good().with_step(Step::Constant(0.0))),
+        ("step", good().with_step(Step::Constant(f64::INFINITY))),
+        ("slope_min", good().with_slope_min(0.0)),
+        ("slope_max", good().with_slope_max(0.001)),
+        ("slope_max", good().with_slope_max(f64::INFINITY)),
+        ("kappa", good().with_kappa(0.0)),
+        ("kappa", good().with_kappa(1.5)),
+        ("l2", good().with_l2(-0.1)),
+        ("max_norm", good().with_max_norm(Some(0.0))),
     ];
     for (name, trainer) in bad {
         match trainer.fit(&sample, &mut Silent) {
@@ -471,9 +459,6 @@ fn options_out_of_their_domain_are_refused_by_name() {
             other => panic!("{name}: {other:?}"),
         }
     }
-    let short = CanonicalLossTrainer {
-        warm_start: Some(vec![0.0]),
-        ..CanonicalLossTrainer::new(Arc::new(Sigmoid))
-    };
+    let short = CanonicalLossTrainer::new(Arc::new(Sigmoid)).with_warm_start(Some(vec![0.0]));
     assert!(matches!(short.fit(&sample, &mut Silent), Err(Error::LengthMismatch { .. })));
 }

@@ -63,11 +63,20 @@ class _ThresholdDisplay:
             With ``ax_``, ``figure_``, ``line_``, ``reference_line_``.
         """
         ax = _axes.new_axes(self, ax)
+        # Blue at first; a second curve in the same axes has another colour, its reference no name.
+        again = any(getattr(line, "_properloss_main", False) for line in ax.lines)
         (self.reference_line_,) = ax.plot(
-            self.threshold, self.reference, "--", color=_axes.GREY, linewidth=1, label=self._reference
+            self.threshold,
+            self.reference,
+            "--",
+            color=_axes.GREY,
+            linewidth=1,
+            label="_nolegend_" if again else self._reference,
         )
-        style = {"color": _axes.BLUE, "label": name or self.name or "model"} | line_kw
+        color = _axes.next_color(ax) if again else _axes.BLUE
+        style = {"color": color, "label": name or self.name or "model"} | line_kw
         (self.line_,) = ax.plot(self.threshold, self.value, **style)
+        self.line_._properloss_main = True
         ax.set(xlabel="threshold", ylabel=self._ylabel, xlim=(0, 1))
         top = max(float(np.nanmax(self.value)), float(np.nanmax(self.reference)), 1e-12)
         low = min(0.0, max(float(np.nanmin(self.value)), -0.2 * top))

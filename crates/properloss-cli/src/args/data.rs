@@ -90,6 +90,14 @@ pub struct DataArgs {
     /// The column of example weights.
     #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
     pub weight: Option<String>,
+    /// Only the ratios of the weights count: they are scaled to mean 1. By default a weight of 2 is
+    /// the row twice.
+    #[arg(long, requires = "weight", help_heading = "Data options")]
+    pub relative_weights: bool,
+    /// The column of groups, such as customers: rows of one group stay together in every fold and
+    /// split. It is no feature.
+    #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
+    pub group: Option<String>,
     /// Columns that are no features; may be repeated.
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', help_heading = "Data options")]
     pub ignore: Vec<String>,
@@ -152,6 +160,7 @@ impl DataArgs {
         options.negative.clone_from(&self.negative);
         options.weight.clone_from(&self.weight);
         options.ignore.clone_from(&self.ignore);
+        options.ignore.extend(self.group.iter().filter(|g| !self.ignore.contains(g)).cloned());
         options.categorical.clone_from(&self.categorical);
         options.missing = match self.missing {
             MissingArg::Error => Missing::Error,

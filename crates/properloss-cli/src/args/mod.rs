@@ -14,7 +14,7 @@ pub use data::{DataArgs, FileArgs, UnknownArg, source};
 pub use export::{ExportArgs, ExportFormat};
 #[cfg(feature = "download")]
 pub use get::{DataCommand, GetArgs, ImageSet};
-pub use train::{Smoothness, TrainArgs};
+pub use train::{Smoothness, TrainArgs, TransferOptions};
 
 /// Learn a binary classifier together with its proper loss.
 #[derive(Debug, Parser)]
@@ -106,6 +106,10 @@ pub struct FitArgs {
     /// Chooses the rows of the test.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Several classes: keep the order of the classes, so that the most probable one has the largest
+    /// score.
+    #[arg(long)]
+    pub preserve_order: bool,
     /// A decrease of the loss that is proved and checked at every iteration (--method certified).
     #[arg(long, conflicts_with = "method")]
     pub certified: bool,
@@ -246,7 +250,7 @@ pub struct TransferArgs {
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
-    pub train: TrainArgs,
+    pub train: TransferOptions,
 }
 
 /// Arguments of `inspect`.
@@ -264,7 +268,8 @@ pub struct InspectArgs {
 pub struct CompareArgs {
     /// The examples; `-` is standard input.
     pub data: PathBuf,
-    /// The methods [default: all].
+    /// The methods of `fit`, the baselines logistic-cv, platt and isotonic; `paper` is the methods of
+    /// the paper, `all` everything [default: proper,logistic-cv,platt,isotonic].
     #[arg(long, value_delimiter = ',', value_name = "METHOD,...")]
     pub methods: Vec<String>,
     /// Cross-validate with this many folds [default: 5].
@@ -307,9 +312,12 @@ pub struct CalibrateArgs {
     /// Where to write the probabilities [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Where to write a model for `predict` (of scores, not of probabilities).
+    /// Where to write a model for `predict`, of scores or of probabilities.
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
+    /// Columns of the table to write before the probabilities, as they are: identifiers, dates.
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',')]
+    pub keep: Vec<String>,
     /// Number of folds.
     #[arg(long, value_name = "K", default_value_t = 5)]
     pub cv: usize,

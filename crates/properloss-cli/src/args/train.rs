@@ -95,24 +95,7 @@ impl Args for TrainArgs {
                 .help(format!("What is learned, and how [default: {}]", names[0])),
         );
         for (option, takers) in options() {
-            let arg = Arg::new(option.name).long(flag_name(&option)).help(help(&option, &takers));
-            let arg = match option.kind {
-                Kind::Flag => arg.action(ArgAction::SetTrue),
-                Kind::Choice(words) => {
-                    let words = words.iter().map(|(word, meaning)| {
-                        clap::builder::PossibleValue::new(*word).help(*meaning)
-                    });
-                    arg.value_parser(PossibleValuesParser::new(words))
-                }
-                Kind::Count(_) => arg.value_name("N"),
-                Kind::Number { .. } => arg.value_name("X"),
-                Kind::StepSize => arg.value_name("STEP"),
-                Kind::Link => arg.value_name("LINK"),
-                Kind::ClassWeight => arg.value_name("A,B"),
-                Kind::Numbers => arg.value_name("A,B,.."),
-            };
-            let takes_value = option.kind != Kind::Flag;
-            command = command.arg(arg.allow_negative_numbers(takes_value));
+            command = command.arg(argument(&option, help(&option, &takers)));
         }
         command.next_help_heading(None::<&str>)
     }
@@ -134,28 +117,109 @@ impl FromArgMatches for TrainArgs {
         matches: &ArgMatches,
     ) -> std::result::Result<(), clap::Error> {
         self.method = matches.get_one::<String>("method").cloned();
-        for (option, _) in options() {
-            if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
-                continue;
-            }
-            let value = if option.kind == Kind::Flag {
-                Value::Flag(option.default != Some(Value::Flag(true)))
-            } else {
-                let text = matches.get_one::<String>(option.name).cloned().unwrap_or_default();
-                let parsed = option.kind.parse(&text).filter(|value| option.kind.takes(value));
-                parsed.ok_or_else(|| {
-                    let message = format!(
-                        "invalid value '{text}' for '--{}': it must be {}\n",
-                        flag_name(&option),
-                        option.kind.expected(),
-                    );
-                    clap::Error::raw(clap::error::ErrorKind::ValueValidation, message)
-                })?
-            };
-            self.given.insert(option.name.to_owned(), value);
-        }
+        self.given = given(matches, options().into_iter().map(|(option, _)| option))?;
         Ok(())
     }
+}
+
+/// The options of `transfer`: those of a fit under a given loss.
+#[derive(Debug, Clone, Default)]
+pub struct TransferOptions(pub TrainArgs);
+
+/// What `canonical` takes, but the link, which the loss brings.
+fn transfer_options() -> Vec<OptionSpec> {
+    let canonical = methods().into_iter().find(|method| method.name == "canonical");
+    let options = canonical.map(|method| method.options).unwrap_or_default();
+    options.into_iter().filter(|option| !["seed", "link"].contains(&option.name)).collect()
+}
+
+impl Args for TransferOptions {
+    fn augment_args(command: Command) -> Command {
+        let mut command = command.next_help_heading("Training options");
+        for option in transfer_options() {
+            let default = match (&option.default, &option.kind) {
+                (Some(_), Kind::Flag) | (None, _) => String::new(),
+                (Some(value), _) => format!(" [default: {value}]"),
+            };
+            let help = match option.default {
+                Some(Value::Flag(true)) => {
+                    format!("No {}", option.name.strip_prefix("fit_").unwrap_or(option.name))
+                }
+                _ => format!("{}{default}", option.help),
+            };
+            command = command.arg(argument(&option, help));
+        }
+        command.next_help_heading(None::<&str>)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TransferOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let given = given(matches, transfer_options())?;
+        Ok(Self(TrainArgs { method: None, given }))
+    }
+
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// An option of a method on the command line.
+fn argument(option: &OptionSpec, help: String) -> Arg {
+    let arg = Arg::new(option.name).long(flag_name(option)).help(help);
+    let arg = match option.kind {
+        Kind::Flag => arg.action(ArgAction::SetTrue),
+        Kind::Choice(words) => {
+            let words = words
+                .iter()
+                .map(|(word, meaning)| clap::builder::PossibleValue::new(*word).help(*meaning));
+            arg.value_parser(PossibleValuesParser::new(words))
+        }
+        Kind::Count(_) => arg.value_name("N"),
+        Kind::Number { .. } => arg.value_name("X"),
+        Kind::StepSize => arg.value_name("STEP"),
+        Kind::Link => arg.value_name("LINK"),
+        Kind::ClassWeight => arg.value_name("A,B"),
+        Kind::Numbers => arg.value_name("A,B,.."),
+    };
+    arg.allow_negative_numbers(option.kind != Kind::Flag)
+}
+
+/// The options that stand on the command line.
+fn given(
+    matches: &ArgMatches,
+    options: impl IntoIterator<Item = OptionSpec>,
+) -> std::result::Result<Settings, clap::Error> {
+    let mut given = Settings::new();
+    for option in options {
+        if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let value = if option.kind == Kind::Flag {
+            Value::Flag(option.default != Some(Value::Flag(true)))
+        } else {
+            let text = matches.get_one::<String>(option.name).cloned().unwrap_or_default();
+            let parsed = option.kind.parse(&text).filter(|value| option.kind.takes(value));
+            parsed.ok_or_else(|| {
+                let message = format!(
+                    "invalid value '{text}' for '--{}': it must be {}\n",
+                    flag_name(&option),
+                    option.kind.expected(),
+                );
+                clap::Error::raw(clap::error::ErrorKind::ValueValidation, message)
+            })?
+        };
+        given.insert(option.name.to_owned(), value);
+    }
+    Ok(given)
 }
 
 impl TrainArgs {

@@ -5,31 +5,52 @@ use std::sync::Arc;
 use properloss::link::InverseLink;
 use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind};
 use properloss::train::Model;
-use properloss_data::model_file::{FitCertificate, Fitted, ModelFile, program};
-use properloss_data::read::{for_each_row, open_table};
-use properloss_data::{Dataset, Format, ReadOptions, Source, UnknownCategory, read};
+use properloss_data::encoder::ColumnKind;
+use properloss_data::model_file::{
+    FitCertificate, Fitted, ModelFile, learned_calibration, program,
+};
+use properloss_data::read::{for_each_row, for_each_table_row_keeping, open_table};
+use properloss_data::{
+    Dataset, Examples, Format, ReadOptions, Source, UnknownCategory, read_examples,
+};
 use serde_json::{Value, json};
 
-use super::check_extension;
 use super::fit::guarantee_words;
+use super::predict::quoted;
+use super::{
+    check_model, label_words, load_groups, meant_weights, refuse_groups, rows_as_json, several,
+};
 use crate::args::{CalibrateArgs, KindArg, source};
 use crate::failure::{Failure, Result};
-use crate::output::{OutputFile, Stream, Talk, check_distinct};
+use crate::output::{OutputFile, Stream, Talk, check_distinct, check_inputs, is_stdout, print};
 use crate::progress::Progress;
 use crate::table::short;
 
 /// Runs the command.
 pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     check_distinct(args.out.iter().chain(&args.model))?;
-    check_extension(args.out.as_deref(), &[], "probabilities are CSV (or JSON lines with --json)")?;
+    check_inputs([&args.data].into_iter().chain(&args.apply), args.out.iter().chain(&args.model))?;
+    let as_json = rows_as_json(args.out.as_deref(), talk)?;
+    check_model(args.model.as_deref())?;
     let mut out = Stream::open(args.out.as_deref())?;
     let model = args.model.as_deref().map(OutputFile::create).transpose()?;
     let data = source(&args.data)?;
     let options = only_scores(args, &data)?;
-    let dataset = {
+    let examples = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
-        read(&data, &options)?
+        read_examples(&data, &ReadOptions { several: true, ..options.clone() })?
     };
+    let mut dataset = match examples {
+        Examples::Two(dataset) => dataset,
+        Examples::Several(dataset) => {
+            refuse_groups(&args.data_args)?;
+            return several::calibrate::run(args, &dataset, &options, out, model, talk);
+        }
+    };
+    meant_weights(&mut dataset.weights, args.data_args.relative_weights, talk);
+    if let Some(words) = label_words(&dataset.encoder, &options) {
+        talk.say(words);
+    }
     if dataset.columns() != 1 {
         return Err(Failure::user(
             format!("{}: {} columns besides the label", args.data.display(), dataset.columns()),
@@ -48,50 +69,86 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             "pass --kind scores for numbers outside [0, 1]",
         ));
     }
-    let calibrator = Calibrator {
-        folds: Folds::Stratified { count: args.cv, seed: args.seed },
-        kind: match args.kind {
+    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
+    let calibrator = Calibrator::default()
+        .with_folds(match &groups {
+            None => Folds::Stratified { count: args.cv, seed: args.seed },
+            Some(groups) => {
+                Folds::Grouped { groups: groups.clone(), count: args.cv, seed: args.seed }
+            }
+        })
+        .with_kind(match args.kind {
             KindArg::Auto => ScoreKind::Auto,
             KindArg::Scores => ScoreKind::Scores,
             KindArg::Probabilities => ScoreKind::Probabilities,
-        },
-        smoothness: match &args.smoothness {
+        })
+        .with_smoothness(match &args.smoothness {
             Some(given) => given.0.clone(),
             None => Calibrator::default().smoothness,
-        },
-    };
+        });
     let calibration = calibrator.fit(&scores, &dataset.labels, dataset.weights.as_deref())?;
     let weights = dataset.weights.as_deref();
-    let bound = calibration.calibration_bound(&scores, &dataset.labels, weights, None, 0.95)?;
-    let certificate = FitCertificate::new(Some(bound), calibration.link_cost);
+    // Rows of one group need not be independent, which the bound supposes.
+    let bound = match groups {
+        Some(_) => None,
+        None => {
+            Some(calibration.calibration_bound(&scores, &dataset.labels, weights, None, 0.95)?)
+        }
+    };
+    let certificate = FitCertificate::new(bound, calibration.link_cost);
+    let summary = summary_json(args, &dataset, &calibration, &certificate);
     if let Some(file) = model {
         let mut content = model_file(&calibration, &calibrator, &dataset, args)?;
-        content.fitted.learned = Some(json!({ "certificate": certificate }));
+        content.fitted.learned = Some(learned_calibration(&calibration, &certificate));
         let text = content.to_json();
         file.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
     }
-    if let Some(path) = &args.apply {
-        scores.clear();
-        let rule = UnknownCategory::Error;
-        for_each_row(&source(path)?, &dataset.encoder, rule, &options, |row| {
-            // A sparse row that stores nothing is 0.
-            scores.push(row.features.first().copied().unwrap_or(0.0));
-            Ok::<(), Failure>(())
-        })?;
+    let kept = if args.apply.is_some() || !args.keep.is_empty() {
+        let target = match &args.apply {
+            Some(path) => source(path)?,
+            None => data,
+        };
+        let (found, kept) = scores_of(&target, &dataset, &options, &args.keep)?;
+        scores = found;
+        kept
+    } else {
+        Vec::new()
+    };
+    if let (Some(_), Some(i)) =
+        (calibration.margin, scores.iter().position(|p| !(0.0..=1.0).contains(p)))
+    {
+        let file = args.apply.as_ref().unwrap_or(&args.data).display();
+        return Err(Failure::user(
+            format!("{file}, row {}: {} is not a probability", i + 1, scores[i]),
+            "the calibration is of probabilities; pass --kind scores if they are scores",
+        ));
     }
     let mut text = String::new();
-    if !talk.json {
-        text.push_str("probability\n");
+    if !as_json {
+        let names = args.keep.iter().map(|name| quoted(name)).chain(["probability".to_owned()]);
+        text.push_str(&names.collect::<Vec<_>>().join(","));
+        text.push('\n');
     }
-    for p in calibration.probabilities(&scores)? {
-        if talk.json {
-            text.push_str(&format!("{}\n", json!({"probability": p})));
+    for (i, p) in calibration.probabilities(&scores)?.into_iter().enumerate() {
+        let kept = kept.get(i * args.keep.len()..(i + 1) * args.keep.len()).unwrap_or_default();
+        if as_json {
+            let mut object: serde_json::Map<String, Value> =
+                args.keep.iter().cloned().zip(kept.iter().map(|text| json!(text))).collect();
+            object.insert("probability".into(), json!(p));
+            text.push_str(&format!("{}\n", Value::Object(object)));
         } else {
+            for field in kept {
+                text.push_str(&quoted(field));
+                text.push(',');
+            }
             text.push_str(&format!("{p:?}\n"));
         }
     }
     out.write(&text)?;
     out.finish()?;
+    if talk.json && args.out.as_deref().is_some_and(|path| !is_stdout(path)) {
+        print(&format!("{summary:#}\n"))?;
+    }
     let [sigmoid, result] = calibration.held_out_log_loss;
     let kind = if calibration.margin.is_some() { "probabilities" } else { "scores" };
     talk.say(format!(
@@ -103,6 +160,64 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
         certificate.words().join("\n"),
     ));
     Ok(())
+}
+
+/// The scores of a file, and the texts of the kept columns, row after row.
+fn scores_of(
+    target: &Source,
+    dataset: &Dataset,
+    options: &ReadOptions,
+    keep: &[String],
+) -> Result<(Vec<f64>, Vec<String>)> {
+    let rule = UnknownCategory::Error;
+    let (mut scores, mut kept) = (Vec::new(), Vec::new());
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(target)?,
+    };
+    if matches!(format, Format::Libsvm | Format::Idx) {
+        if !keep.is_empty() {
+            return Err(Failure::usage(
+                "--keep needs a table with named columns",
+                "leave it out, or give a CSV, TSV or Parquet file",
+            ));
+        }
+        for_each_row(target, &dataset.encoder, rule, options, |row| {
+            // A sparse row that stores nothing is 0.
+            scores.push(row.features.first().copied().unwrap_or(0.0));
+            Ok::<(), Failure>(())
+        })?;
+        return Ok((scores, kept));
+    }
+    let table = open_table(target, format, options)?;
+    for_each_table_row_keeping(table, &dataset.encoder, rule, keep, |row, texts| {
+        scores.push(row.features[0]);
+        kept.extend_from_slice(texts);
+        Ok::<(), Failure>(())
+    })?;
+    Ok((scores, kept))
+}
+
+/// What was learned, for machines: with the probabilities in a file, on standard output.
+fn summary_json(
+    args: &CalibrateArgs,
+    dataset: &Dataset,
+    calibration: &Calibration,
+    certificate: &FitCertificate,
+) -> Value {
+    let [sigmoid, result] = calibration.held_out_log_loss;
+    json!({
+        "rows": dataset.rows(),
+        "kind": if calibration.margin.is_some() { "probabilities" } else { "scores" },
+        "slope": calibration.slope,
+        "intercept": calibration.intercept,
+        "slope_ratio": calibration.slope_ratio,
+        "guarantee": calibration.slope_ratio.ln(),
+        "held_out_log_loss": {"sigmoid": sigmoid, "result": result},
+        "certificate": certificate,
+        "groups": args.data_args.group,
+        "written": args.out.iter().chain(&args.model).collect::<Vec<_>>(),
+    })
 }
 
 /// Everything but the scores, the label and the weight is left out.
@@ -131,7 +246,9 @@ fn only_scores(args: &CalibrateArgs, data: &Source) -> Result<ReadOptions> {
         .into());
     }
     // The default label is the last column; if that is the scores', it must be named.
-    let label = options.label.clone().or_else(|| columns.last().cloned());
+    let free =
+        |name: &&String| options.weight.as_ref() != Some(*name) && !options.ignore.contains(*name);
+    let label = options.label.clone().or_else(|| columns.iter().rfind(free).cloned());
     if label.as_ref() == Some(score) {
         return Err(Failure::user(
             format!("column {score:?} cannot be the scores and the label at once"),
@@ -150,27 +267,27 @@ fn only_scores(args: &CalibrateArgs, data: &Source) -> Result<ReadOptions> {
     Ok(options)
 }
 
-/// `v(sigma(a z + b))` is a model of one feature; the transform of probabilities is not.
+/// `v(sigma(a z + b))` is a model of one feature, the score or the log odds of a probability.
 fn model_file(
     calibration: &Calibration,
     calibrator: &Calibrator,
     dataset: &Dataset,
     args: &CalibrateArgs,
 ) -> Result<ModelFile> {
-    if calibration.margin.is_some() {
+    let link: Arc<dyn InverseLink> = calibration.link.clone();
+    let model = Model::new(vec![calibration.slope], calibration.intercept, link)?;
+    let mut encoder = dataset.encoder.clone();
+    if let (Some(margin), [column]) = (calibration.margin, encoder.columns.as_mut_slice()) {
+        column.kind = ColumnKind::LogOdds { margin };
+    } else if calibration.margin.is_some() {
         return Err(Failure::user(
-            format!(
-                "{}: a calibration of probabilities is no model of scores",
-                args.data.display()
-            ),
-            "give scores (log odds), or use --apply instead of --model; numbers in [0, 1] that are \
-             scores need --kind scores",
+            format!("{}: a model of probabilities needs a table", args.data.display()),
+            "use a CSV, TSV or Parquet file, or --apply instead of --model",
         ));
     }
-    let link: Arc<dyn InverseLink> = calibration.link.clone();
-    let model = Model::new(vec![calibration.slope], calibration.intercept, false, link)?;
+    let kind = if calibration.margin.is_some() { "probabilities" } else { "scores" };
     let options: [(&str, Value); 4] = [
-        ("kind", json!("scores")),
+        ("kind", json!(kind)),
         ("cv", json!(args.cv)),
         ("seed", json!(args.seed)),
         ("smoothness", json!(calibrator.smoothness)),
@@ -186,6 +303,5 @@ fn model_file(
         program: program(),
     };
     let scaling = properloss::design::FittedScaling::None;
-    let (encoder, classes) = (dataset.encoder.clone(), dataset.classes.clone());
-    Ok(ModelFile::new(&model, encoder, scaling, classes, fitted))
+    Ok(ModelFile::new(&model, encoder, scaling, dataset.classes.clone(), fitted))
 }

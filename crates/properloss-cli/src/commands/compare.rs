@@ -1,21 +1,23 @@
-//! `compare`: all methods on one data set, in one table.
+//! `compare`: methods and baselines on one data set, in one table.
 
 use std::time::Instant;
 
-use properloss::metrics::Summary;
+use properloss::metrics::{LOG_LOSS_CLIP, Summary};
 use properloss::train::registry::{method, methods};
 use properloss::train::{Method, Value as Setting};
-use properloss_data::Dataset;
+use properloss_data::groups::{fold_of_row, grouped_folds};
 use properloss_data::split::{Split, folds};
+use properloss_data::{Dataset, Examples};
 use serde_json::{Value, json};
 
-use super::{Parts, TestShare, described, load, with_class_name};
+use super::baselines::{Baseline, LogisticCv};
+use super::{Parts, TestShare, described, load_examples, load_groups, several, with_class_name};
 use crate::args::{CompareArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
-use crate::report::{METRICS, measure, metrics_cells, metrics_json};
+use crate::report::{METRICS, metrics_cells, metrics_json};
 use crate::table::Table;
 use properloss_data::training::Training;
 
@@ -27,46 +29,147 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
             "choose with --methods, such as --methods labels,logistic",
         ));
     }
-    let mut methods = Vec::new();
-    for name in if args.methods.is_empty() { compared() } else { args.methods.clone() } {
-        methods.push(method(&name)?);
-    }
     let options = args.data_args.options()?;
-    let dataset = load(&args.data, &options, talk)?;
+    let dataset = match load_examples(&args.data_args, &args.data, &options, talk)? {
+        Examples::Two(dataset) => dataset,
+        Examples::Several(dataset) => return several::compare::run(args, dataset, &options, talk),
+    };
+    let candidates = chosen(&args.methods)?;
+    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
     let words = described(&dataset);
-    let rounds: Vec<(Dataset, Dataset)> =
+    let rounds: Vec<Round> =
         if args.test.is_some() || args.test_share.is_some() || args.test_last.is_some() {
             let test = args.test.as_deref();
-            let parts = {
-                let share = TestShare { any: args.test_share, last: args.test_last };
-                Parts::new(dataset, test, share, args.seed, args.unknown.rule(), &options, talk)?
-            };
-            parts.test.into_iter().map(|test| (parts.train.clone(), test)).collect()
+            let share = TestShare { any: args.test_share, last: args.test_last };
+            let (seed, rule) = (args.seed, args.unknown.rule());
+            let parts = Parts::new(dataset, groups, test, share, seed, rule, &options, talk)?;
+            let Parts { train, groups, test } = parts;
+            test.into_iter()
+                .map(|test| Round {
+                    train: train.clone(),
+                    groups: groups.clone(),
+                    test,
+                    test_groups: None,
+                })
+                .collect()
         } else {
-            folded(&dataset, args.folds.unwrap_or(5), args.seed)?
+            folded(&dataset, groups.as_deref(), args.folds.unwrap_or(5), args.seed)?
         };
     let how = if rounds.len() > 1 {
         format!("mean of {} folds", rounds.len())
     } else {
-        format!("{} rows to train, {} to test", rounds[0].0.rows(), rounds[0].1.rows())
+        format!("{} rows to train, {} to test", rounds[0].train.rows(), rounds[0].test.rows())
     };
     talk.say(format!("{words}; {how}"));
-    let results = compare(&methods, &args.train, args.seed, &rounds, talk)?;
-    let json = json!({"rounds": rounds.len(), "methods": json_of(&results)});
+    let results = compare(&candidates, &args.train, args.seed, &rounds, talk)?;
+    let first = results[0].method;
+    if results.len() > 1 && !talk.json {
+        talk.say(format!(
+            "+-: standard errors over the test rows; difference: log-loss less that of {first}, row by row"
+        ));
+    }
+    let json = json!({
+        "rows": rounds.iter().map(|round| round.test.rows()).sum::<usize>(),
+        "rounds": rounds.len(),
+        "groups": args.data_args.group,
+        "seed": args.seed,
+        "methods": json_of(&results),
+    });
     talk.result(|| table(&results).text(""), &json)
 }
 
-/// The training and test rows of each fold.
-pub(super) fn folded(dataset: &Dataset, k: usize, seed: u64) -> Result<Vec<(Dataset, Dataset)>> {
-    let part = |split: Split| (dataset.select(&split.train), dataset.select(&split.test));
-    let splits = folds(&dataset.labels, k, seed).map_err(|e| with_class_name(e, dataset))?;
-    Ok(splits.into_iter().map(part).collect())
+/// Rows to train on and rows to measure on, with their groups.
+pub(super) struct Round {
+    pub train: Dataset,
+    pub groups: Option<Vec<u32>>,
+    pub test: Dataset,
+    pub test_groups: Option<Vec<u32>>,
 }
 
-/// Every method but the one that needs a link.
-pub(super) fn compared() -> Vec<String> {
-    let names = methods().into_iter().map(|method| method.name.to_owned());
-    names.filter(|name| name != "canonical").collect()
+impl Round {
+    /// Without groups.
+    pub fn new(train: Dataset, test: Dataset) -> Self {
+        Self { train, groups: None, test, test_groups: None }
+    }
+}
+
+/// The training and test rows of each fold.
+pub(super) fn folded(
+    dataset: &Dataset,
+    groups: Option<&[u32]>,
+    k: usize,
+    seed: u64,
+) -> Result<Vec<Round>> {
+    let of = |rows: &[usize]| groups.map(|groups| rows.iter().map(|&i| groups[i]).collect());
+    let round = |Split { train, test }: Split| Round {
+        groups: of(&train),
+        test_groups: of(&test),
+        train: dataset.select(&train),
+        test: dataset.select(&test),
+    };
+    let splits = match groups {
+        None => folds(&dataset.labels, k, seed),
+        Some(groups) => grouped_folds(&dataset.labels, groups, k, seed),
+    };
+    let splits = splits.map_err(|e| with_class_name(e, dataset))?;
+    Ok(splits.into_iter().map(round).collect())
+}
+
+/// What is compared.
+pub(super) enum Candidate {
+    /// A method of `fit`.
+    Method(Method),
+    /// A baseline.
+    Baseline(Baseline),
+}
+
+impl Candidate {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Method(method) => method.name,
+            Self::Baseline(baseline) => baseline.name(),
+        }
+    }
+}
+
+/// The candidates of these names; by default the method and what it has to beat.
+fn chosen(names: &[String]) -> Result<Vec<Candidate>> {
+    let usual = || vec!["proper", "logistic-cv", "platt", "isotonic"];
+    let mut wanted: Vec<String> = Vec::new();
+    for name in names {
+        let group: Vec<&str> = match name.as_str() {
+            "paper" => paper(),
+            "all" => [usual(), paper(), vec!["averaged", "logistic"]].concat(),
+            name => vec![name],
+        };
+        for name in group {
+            if !wanted.iter().any(|known| known == name) {
+                wanted.push(name.to_owned());
+            }
+        }
+    }
+    if names.is_empty() {
+        wanted = usual().into_iter().map(str::to_owned).collect();
+    }
+    let candidate = |name: &String| match Baseline::from_name(name) {
+        Some(baseline) => Ok(Candidate::Baseline(baseline)),
+        None => method(name).map(Candidate::Method).map_err(|error| {
+            let message = error.to_string();
+            Failure::user(message, "or a baseline, logistic-cv, platt, isotonic; or paper, or all")
+        }),
+    };
+    wanted.iter().map(candidate).collect()
+}
+
+/// The methods of the paper, and those that it compares with.
+fn paper() -> Vec<&'static str> {
+    vec!["labels", "refit", "bregmantron", "approx", "certified", "slisotron", "glmtron"]
+}
+
+/// Every method of `fit` but the one that needs a link.
+pub(super) fn compared() -> Vec<Candidate> {
+    let fit = methods().into_iter().filter(|method| method.name != "canonical");
+    fit.map(Candidate::Method).collect()
 }
 
 /// One method: its measures in each round.
@@ -75,6 +178,17 @@ pub(super) struct Comparison {
     pub rounds: Vec<Summary>,
     pub iterations: Vec<usize>,
     pub seconds: f64,
+    /// Of every test row.
+    losses: Vec<RowLoss>,
+}
+
+/// The part of a test row in the mean over rounds of the log-loss, `share * loss`; the shares sum to 1.
+#[derive(Clone, Copy)]
+struct RowLoss {
+    share: f64,
+    loss: f64,
+    /// Rows of one cluster are not independent.
+    cluster: u32,
 }
 
 impl Comparison {
@@ -96,52 +210,150 @@ impl Comparison {
         summary.accuracy = self.mean(|s| s.accuracy);
         summary
     }
+
+    /// The standard error of the mean log-loss.
+    fn standard_error(&self) -> f64 {
+        standard_error(&self.losses)
+    }
+
+    /// Mean log-loss less that of another method on the same rows, and its standard error.
+    fn difference(&self, other: &Self) -> (f64, f64) {
+        let pairs = self.losses.iter().zip(&other.losses);
+        let rows: Vec<RowLoss> =
+            pairs.map(|(own, other)| RowLoss { loss: own.loss - other.loss, ..*own }).collect();
+        (rows.iter().map(|row| row.share * row.loss).sum(), standard_error(&rows))
+    }
 }
 
-/// Every method on every round.
+/// `√( n/(n-1) Σ_g (Σ_{i in g} s_i (l_i - l̄))² )` over the `n` clusters, `l̄ = Σ s_i l_i`; without
+/// clusters every row is one. Of one fit only: what another training sample would change is not in it.
+fn standard_error(rows: &[RowLoss]) -> f64 {
+    let mean: f64 = rows.iter().map(|row| row.share * row.loss).sum();
+    let mut sums = std::collections::BTreeMap::<u32, f64>::new();
+    for row in rows {
+        *sums.entry(row.cluster).or_default() += row.share * (row.loss - mean);
+    }
+    let n = sums.len() as f64;
+    (n / (n - 1.0) * sums.values().map(|sum| sum * sum).sum::<f64>()).sqrt()
+}
+
+/// Every candidate on every round.
 pub(super) fn compare(
-    methods: &[Method],
+    candidates: &[Candidate],
     args: &TrainArgs,
     seed: u64,
-    rounds: &[(Dataset, Dataset)],
+    rounds: &[Round],
     talk: Talk,
 ) -> Result<Vec<Comparison>> {
-    let progress = Progress::steps(talk, methods.len() * rounds.len(), "fits");
+    let progress = Progress::steps(talk, candidates.len() * rounds.len(), "fits");
+    // The three baselines share one fit a round.
+    let mut logistic: Vec<Option<(LogisticCv, f64)>> = rounds.iter().map(|_| None).collect();
     let mut results = Vec::new();
-    for method in methods {
-        let mut settings = args.taken(method);
-        if method.option("seed").is_some() {
-            settings.insert("seed".into(), Setting::Count(seed));
-        }
-        let trainer = Training::new(method.clone(), settings);
-        let method = method.name;
-        let mut result =
-            Comparison { method, rounds: Vec::new(), iterations: Vec::new(), seconds: 0.0 };
-        for (train, test) in rounds {
-            let sample = train.sample()?;
+    for candidate in candidates {
+        let name = candidate.name();
+        let mut result = Comparison {
+            method: name,
+            rounds: Vec::new(),
+            iterations: Vec::new(),
+            seconds: 0.0,
+            losses: Vec::new(),
+        };
+        for (round, logistic) in rounds.iter().zip(&mut logistic) {
             let start = Instant::now();
-            let mut watch = Watch::within(&progress, method.to_owned());
-            let trained = trainer.run(&sample, &STOP, &mut watch)?;
+            let (scores, probabilities) = match candidate {
+                Candidate::Method(method) => {
+                    let trainer = training(method, args, seed, round)?;
+                    let sample = round.train.sample()?;
+                    let mut watch = Watch::within(&progress, name.to_owned());
+                    let trained = trainer.run(&sample, &STOP, &mut watch)?;
+                    result.iterations.push(trained.iterations());
+                    let model = &trained.fit.model;
+                    let scores = model.scores(round.test.matrix()?)?;
+                    let mut probabilities = scores.clone();
+                    model.apply_link(&mut probabilities);
+                    (scores, probabilities)
+                }
+                Candidate::Baseline(baseline) => {
+                    if logistic.is_none() {
+                        let fit = LogisticCv::fit(&round.train, round.groups.as_deref(), seed)?;
+                        *logistic = Some((fit, start.elapsed().as_secs_f64()));
+                    } else if let Some((_, seconds)) = logistic {
+                        result.seconds += *seconds / rounds.len() as f64;
+                    }
+                    match logistic {
+                        Some((fit, _)) => fit.predict(*baseline, &round.test)?,
+                        None => (Vec::new(), Vec::new()),
+                    }
+                }
+            };
             result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;
-            result.iterations.push(trained.iterations());
-            result.rounds.push(measure(&trained.fit.model, test)?);
-            progress.step(method);
+            result.add(&scores, &probabilities, round, rounds.len())?;
+            progress.step(name);
         }
         results.push(result);
     }
     Ok(results)
 }
 
+/// A method with the options that it takes; its folds keep groups together.
+fn training(method: &Method, args: &TrainArgs, seed: u64, round: &Round) -> Result<Training> {
+    let mut settings = args.taken(method);
+    if method.option("seed").is_some() {
+        settings.insert("seed".into(), Setting::Count(seed));
+    }
+    let trainer = Training::new(method.clone(), settings);
+    let folds = match (&round.groups, trainer.folds()) {
+        (Some(groups), Some(count)) => Some(
+            fold_of_row(&round.train.labels, groups, count, seed)
+                .map_err(|error| with_class_name(error, &round.train))?,
+        ),
+        _ => None,
+    };
+    Ok(trainer.with_folds(folds))
+}
+
+impl Comparison {
+    /// Takes in the forecasts of a round.
+    fn add(&mut self, scores: &[f64], p: &[f64], round: &Round, rounds: usize) -> Result<()> {
+        let test = &round.test;
+        let weights = test.weights.as_deref();
+        self.rounds.push(Summary::new(scores, p, &test.labels, weights)?);
+        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+        let total: f64 = (0..test.rows()).map(weight).sum();
+        for (i, (&p, &label)) in p.iter().zip(&test.labels).enumerate() {
+            let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
+            let loss = -if label == 1 { p.ln() } else { (-p).ln_1p() };
+            let cluster = match &round.test_groups {
+                Some(groups) => groups[i],
+                None => self.losses.len() as u32,
+            };
+            let share = weight(i) / (total * rounds as f64);
+            self.losses.push(RowLoss { share, loss, cluster });
+        }
+        Ok(())
+    }
+}
+
 /// For people.
 pub(super) fn table(results: &[Comparison]) -> Table {
     let mut names = vec!["method"];
-    names.extend(METRICS);
+    names.extend(&METRICS[..2]);
+    names.extend(["+-", "difference", "+-"]);
+    names.extend(&METRICS[2..]);
     names.push("seconds");
     let mut table = Table::new(&names);
-    for result in results {
+    for (k, result) in results.iter().enumerate() {
         let cells = metrics_cells(&result.summary());
-        let seconds = format!("{:.2}", result.seconds);
-        table.row([result.method.to_owned()].into_iter().chain(cells).chain([seconds]));
+        let difference = if k == 0 {
+            [String::new(), String::new()]
+        } else {
+            let (mean, error) = result.difference(&results[0]);
+            [format!("{mean:+.4}"), format!("{error:.4}")]
+        };
+        let row = [result.method.to_owned()].into_iter().chain(cells[..2].iter().cloned());
+        let row = row.chain([format!("{:.4}", result.standard_error())]).chain(difference);
+        let row = row.chain(cells[2..].iter().cloned());
+        table.row(row.chain([format!("{:.2}", result.seconds)]));
     }
     table
 }
@@ -150,9 +362,16 @@ pub(super) fn table(results: &[Comparison]) -> Table {
 pub(super) fn json_of(results: &[Comparison]) -> Value {
     let values = results.iter().map(|result| {
         let rounds: Vec<Value> = result.rounds.iter().map(metrics_json).collect();
+        let (difference, error) = result.difference(&results[0]);
         json!({
             "method": result.method,
             "mean": metrics_json(&result.summary()),
+            "log_loss_standard_error": result.standard_error(),
+            "log_loss_difference": {
+                "from": results[0].method,
+                "mean": difference,
+                "standard_error": error,
+            },
             "rounds": rounds,
             "iterations": result.iterations,
             "seconds": result.seconds,

@@ -12,7 +12,7 @@ use properloss_data::{Dataset, ModelFile, ReadOptions, Source, read, write_atomi
 use properloss_report::{matched_sigmoid, svg};
 use serde_json::{Value, json};
 
-use super::compare::{Comparison, compare, compared, folded, json_of, table};
+use super::compare::{Comparison, Round, compare, compared, folded, json_of, table};
 use crate::args::{DemoArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -79,7 +79,7 @@ impl Demo<'_> {
             Means::Stated.bayes_auc(),
             bayes_log_loss(&test)?,
         ))?;
-        let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
+        let results = self.compare(&[Round::new(train.dataset.clone(), test.dataset.clone())])?;
         let truth = |z: f64| 1.0 / (1.0 + (-z).exp());
         self.keep("gaussians", &train.dataset, |model| along(&train, model, truth))?;
         Ok(json!({"bayes_auc": Means::Stated.bayes_auc(), "methods": json_of(&results)}))
@@ -97,7 +97,7 @@ impl Demo<'_> {
             "\n2. One linear score of five features under an asymmetric true link\n   \
              (complementary log-log), {rows} rows each. The best possible log-loss is {best:.4}.\n\n",
         ))?;
-        let results = self.compare(&[(train.dataset.clone(), test.dataset.clone())])?;
+        let results = self.compare(&[Round::new(train.dataset.clone(), test.dataset.clone())])?;
         let truth = |z: f64| Cloglog.u(z);
         let model = self.keep("cloglog", &train.dataset, |model| along(&train, model, truth))?;
         Ok((json!({"bayes_log_loss": best, "methods": json_of(&results)}), model))
@@ -141,7 +141,7 @@ impl Demo<'_> {
             dataset.rows(),
             dataset.columns(),
         ))?;
-        let results = self.compare(&folded(&dataset, 5, 0)?)?;
+        let results = self.compare(&folded(&dataset, None, 5, 0)?)?;
         self.keep("breast-cancer", &dataset, |model| {
             let link = model.link.spec().build().ok()?;
             Some(("sigmoid, same quartiles", Box::new(matched_sigmoid(&*link))))
@@ -149,10 +149,8 @@ impl Demo<'_> {
         Ok(json!({"methods": json_of(&results)}))
     }
 
-    fn compare(&self, rounds: &[(Dataset, Dataset)]) -> Result<Vec<Comparison>> {
-        let methods =
-            compared().iter().map(|name| method(name)).collect::<properloss::Result<Vec<_>>>()?;
-        let results = compare(&methods, &TrainArgs::default(), 0, rounds, self.talk)?;
+    fn compare(&self, rounds: &[Round]) -> Result<Vec<Comparison>> {
+        let results = compare(&compared(), &TrainArgs::default(), 0, rounds, self.talk)?;
         self.words(&table(&results).text("   "))?;
         Ok(results)
     }

@@ -3,10 +3,11 @@
 use properloss::calibration_certificate::{CalibrationBound, HeldOut, calibration_bound};
 use properloss::metrics::{Summary, reliability_curve};
 use properloss_data::ModelFile;
+use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::read_encoded;
 use properloss_report::svg;
 
-use super::{check_plot, described, unknown_words};
+use super::{check_plot, described, labelled, several, unknown_words};
 use crate::args::{EvaluateArgs, source};
 use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
@@ -16,22 +17,23 @@ use crate::report::metrics_json;
 /// Runs the command.
 pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     check_plot(args.plot.as_deref())?;
+    if let Some(model) = ClassModelFile::read_if_several(&args.model)? {
+        return several::evaluate::run(args, &model, talk);
+    }
     let file = ModelFile::read(&args.model)?;
     let model = file.model()?;
     let options = args.file.options()?;
     let plot = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
-        let mut encoder = file.preprocessing.encoder.clone();
-        if let (Some(label), Some(name)) = (&mut encoder.label, &args.label) {
-            label.column = Some(name.clone());
-        }
+        let data = source(&args.data)?;
+        let mut encoder = labelled(&file, args.label.as_deref(), &data, &options)?;
         match (&args.weight, args.no_weight) {
             (Some(name), _) => encoder.weight = Some(name.clone()),
             (None, true) => encoder.weight = None,
             (None, false) => {}
         }
-        read_encoded(&source(&args.data)?, &encoder, args.unknown.rule(), &options)?
+        read_encoded(&data, &encoder, args.unknown.rule(), &options)?
     };
     unknown_words(dataset.description.unknown_categories, talk);
     let scores = model.scores(dataset.matrix()?)?;

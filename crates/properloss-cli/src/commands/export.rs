@@ -4,24 +4,39 @@ use std::io::Write;
 use std::path::Path;
 
 use properloss_data::ModelFile;
-use properloss_data::export::{Exportable, OnnxOptions};
+use properloss_data::export::{ClassExportable, Exportable, OnnxOptions};
+use properloss_data::model_file::ClassModelFile;
 use properloss_data::write_atomically;
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::failure::{Failure, Result};
-use crate::output::{Talk, stdout_failure};
+use crate::output::{Talk, check_inputs, print, stdout_failure};
 
 /// Runs the command.
 pub fn run(args: &ExportArgs, talk: Talk) -> Result<()> {
+    check_inputs([&args.model], [&args.out])?;
     let format = format_of(args)?;
-    let file = ModelFile::read(&args.model)?;
-    let model = Exportable::from_model(&file, args.unknown.rule())?;
     let options = OnnxOptions { portable: args.portable, float_input: args.float32 };
-    let content = match format {
-        ExportFormat::Onnx => model.onnx(options)?,
-        ExportFormat::C => model.c()?.into_bytes(),
-        ExportFormat::Sql => model.sql(&args.table)?.into_bytes(),
-        ExportFormat::Python => model.python()?.into_bytes(),
+    let content = match ClassModelFile::read_if_several(&args.model)? {
+        Some(file) => {
+            let model = ClassExportable::from_model(&file, args.unknown.rule())?;
+            match format {
+                ExportFormat::Onnx => model.onnx(options)?,
+                ExportFormat::C => model.c()?.into_bytes(),
+                ExportFormat::Sql => model.sql(&args.table)?.into_bytes(),
+                ExportFormat::Python => model.python()?.into_bytes(),
+            }
+        }
+        None => {
+            let file = ModelFile::read(&args.model)?;
+            let model = Exportable::from_model(&file, args.unknown.rule())?;
+            match format {
+                ExportFormat::Onnx => model.onnx(options)?,
+                ExportFormat::C => model.c()?.into_bytes(),
+                ExportFormat::Sql => model.sql(&args.table)?.into_bytes(),
+                ExportFormat::Python => model.python()?.into_bytes(),
+            }
+        }
     };
     if args.out == Path::new("-") {
         let mut stdout = std::io::stdout().lock();
@@ -29,6 +44,10 @@ pub fn run(args: &ExportArgs, talk: Talk) -> Result<()> {
     }
     write_atomically(&args.out, |out| out.write_all(&content))?;
     talk.say(format!("wrote {} ({} bytes)", args.out.display(), content.len()));
+    if talk.json {
+        let value = serde_json::json!({"written": args.out, "bytes": content.len()});
+        return print(&format!("{value:#}\n"));
+    }
     Ok(())
 }
 

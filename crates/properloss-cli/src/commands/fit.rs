@@ -8,15 +8,19 @@ use properloss::loss::LossKind;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::{Termination, Value};
+use properloss_data::Examples;
+use properloss_data::groups::fold_of_row;
 use properloss_data::model_file::{FitCertificate, learned, plain_options};
 use properloss_report::svg;
 use serde_json::json;
 
-use super::{Parts, TestShare, described, load};
+use super::{
+    Parts, TestShare, check_model, described, load_examples, load_groups, several, with_class_name,
+};
 use crate::args::FitArgs;
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
-use crate::output::{OutputFile, Talk, check_distinct, is_stdout, print};
+use crate::output::{OutputFile, Talk, check_distinct, check_inputs, is_stdout, print};
 use crate::progress::{Progress, Watch};
 use crate::report::{measure, metrics_json, metrics_table};
 use crate::table::{Table, short};
@@ -54,15 +58,44 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
         loss: args.loss_out.as_deref(),
         certificates: &args.certificate,
     };
+    check_inputs(
+        [&args.data].into_iter().chain(&args.test),
+        [&args.out].into_iter().chain(&args.loss_out).chain(&args.certificate),
+    )?;
     let options = args.data_args.options()?;
     let files = outputs.open(talk)?;
-    let dataset = load(&args.data, &options, talk)?;
+    let dataset = match load_examples(&args.data_args, &args.data, &options, talk)? {
+        Examples::Two(dataset) => dataset,
+        Examples::Several(dataset) => {
+            return several::fit::run(args, dataset, files.only_model()?, &options, talk);
+        }
+    };
+    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
     let test = args.test.as_deref();
     let parts = {
         let share = TestShare { any: args.test_share, last: args.test_last };
-        Parts::new(dataset, test, share, args.seed, args.unknown.rule(), &options, talk)?
+        Parts::new(dataset, groups, test, share, args.seed, args.unknown.rule(), &options, talk)?
     };
+    let trainer = grouped(trainer, &parts, args.seed, talk)?;
     finish(&trainer, &parts, files, talk)
+}
+
+/// The trainer with folds that keep groups together, if there are groups and it cross-validates.
+fn grouped(trainer: Training, parts: &Parts, seed: u64, talk: Talk) -> Result<Training> {
+    let Some(groups) = &parts.groups else { return Ok(trainer) };
+    let Some(count) = trainer.folds() else {
+        if parts.test.is_none() {
+            talk.say(format!(
+                "warning: --group changes nothing here: {} does not cross-validate, and no test was \
+                 asked for",
+                trainer.name()
+            ));
+        }
+        return Ok(trainer);
+    };
+    let folds = fold_of_row(&parts.train.labels, groups, count, seed)
+        .map_err(|error| with_class_name(error, &parts.train))?;
+    Ok(trainer.with_folds(Some(folds)))
 }
 
 /// The files that a fit writes.
@@ -79,6 +112,17 @@ pub(super) struct OpenOutputs {
     certificates: Vec<OutputFile>,
 }
 
+impl OpenOutputs {
+    /// A model of several classes has no other outputs.
+    fn only_model(self) -> Result<OutputFile> {
+        if self.loss.is_some() || !self.certificates.is_empty() {
+            let option = if self.loss.is_some() { "--loss-out" } else { "--certificate" };
+            return Err(Failure::usage(format!("{option} is for two classes"), "leave it out"));
+        }
+        Ok(self.model)
+    }
+}
+
 impl Outputs<'_> {
     pub(super) fn open(&self, talk: Talk) -> Result<OpenOutputs> {
         let names: Vec<PathBuf> = [self.model]
@@ -88,6 +132,9 @@ impl Outputs<'_> {
             .map(Path::to_path_buf)
             .collect();
         check_distinct(&names)?;
+        for path in [Some(self.model), self.loss] {
+            check_model(path)?;
+        }
         if talk.json && names.iter().any(|name| is_stdout(name)) {
             return Err(Failure::usage(
                 "--json and an output named - both want standard output".to_owned(),
@@ -128,7 +175,7 @@ pub(super) fn finish(
     let name = trainer.name();
     talk.say(format!("fitting {name}: {}", described(&parts.train)));
     let start = Instant::now();
-    let trained = {
+    let mut trained = {
         let progress = match trainer.max_iter() {
             Some(length) => Progress::iterations(talk, length, "iterations"),
             None => Progress::iterations(talk, 1, "cross-validating"),
@@ -137,6 +184,12 @@ pub(super) fn finish(
         trainer.run(&sample, &STOP, &mut Watch::new(&progress))?
     };
     let seconds = start.elapsed().as_secs_f64();
+    if parts.groups.is_some()
+        && let Some(proper) = &mut trained.fit.proper
+    {
+        // Rows of one group need not be independent, which the bound supposes.
+        proper.calibration_bound = None;
+    }
     let fit = &trained.fit;
     let mut measured = vec![("train", measure(&fit.model, &parts.train)?)];
     if let Some(test) = &parts.test {

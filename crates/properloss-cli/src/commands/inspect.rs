@@ -1,10 +1,10 @@
 //! `inspect`: what a model file or a loss file holds.
 
-use properloss_data::model_file::{AnyFile, Fitted, ModelFile, Scaling, read_any};
+use properloss_data::model_file::{AnyFile, ClassModelFile, Fitted, ModelFile, Scaling, read_any};
 use properloss_report::{matched_sigmoid, svg};
 use serde_json::json;
 
-use super::check_plot;
+use super::{check_plot, several};
 use crate::args::InspectArgs;
 use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
@@ -14,6 +14,9 @@ use crate::table::{Table, short};
 /// Runs the command.
 pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
     check_plot(args.plot.as_deref())?;
+    if let Some(model) = ClassModelFile::read_if_several(&args.file)? {
+        return several::inspect::run(args, &model, talk);
+    }
     let any = read_any(&args.file)?;
     let (loss, fitted) = match &any {
         AnyFile::Model(model) => (model.loss().loss()?, Some(&model.fitted)),

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod baselines;
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
@@ -13,41 +14,127 @@ pub mod inspect;
 pub mod manual;
 pub mod predict;
 pub mod report;
+pub mod several;
 pub mod synth;
 pub mod transfer;
 
 use std::path::Path;
 
+use properloss_data::encoder::Label;
+use properloss_data::groups::{grouped_train_test, read_groups};
 use properloss_data::read::read_encoded;
 use properloss_data::split::{Split, last_rows, train_test};
-use properloss_data::{Dataset, ReadOptions, UnknownCategory, read};
+use properloss_data::{
+    Classes, Dataset, Encoder, Examples, Features, Format, ModelFile, ReadOptions, Source,
+    UnknownCategory, read, read_examples,
+};
 
-use crate::args::source;
-use crate::failure::Result;
+use crate::args::{DataArgs, source};
+use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
 
-/// Reads labelled examples.
-fn load(path: &Path, options: &ReadOptions, talk: Talk) -> Result<Dataset> {
+/// Reads labelled examples of two classes.
+fn load(args: &DataArgs, path: &Path, options: &ReadOptions, talk: Talk) -> Result<Dataset> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-    let dataset = read(&source(path)?, options)?;
-    if let Some(words) = label_words(&dataset, options) {
-        talk.say(words);
-    }
-    identifier_words(&dataset, talk);
+    let mut dataset = read(&source(path)?, options)?;
+    meant_weights(&mut dataset.weights, args.relative_weights, talk);
+    loaded(&dataset.encoder, &dataset.features, options, talk);
     Ok(dataset)
 }
 
-/// Training rows, and test rows if any were asked for.
+/// Reads labelled examples of any number of classes.
+fn load_examples(
+    args: &DataArgs,
+    path: &Path,
+    options: &ReadOptions,
+    talk: Talk,
+) -> Result<Examples> {
+    let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
+    let options = ReadOptions { several: true, ..options.clone() };
+    let mut examples = read_examples(&source(path)?, &options)?;
+    match &mut examples {
+        Examples::Two(data) => {
+            meant_weights(&mut data.weights, args.relative_weights, talk);
+            loaded(&data.encoder, &data.features, &options, talk);
+        }
+        Examples::Several(data) => {
+            refuse_groups(args)?;
+            meant_weights(&mut data.weights, args.relative_weights, talk);
+            loaded(&data.encoder, &data.features, &options, talk);
+        }
+    }
+    Ok(examples)
+}
+
+/// Folds of several classes do not keep groups together.
+fn refuse_groups(args: &DataArgs) -> Result<()> {
+    match &args.group {
+        None => Ok(()),
+        Some(_) => Err(Failure::user(
+            "--group is for two classes, and the label has more",
+            "leave it out, or choose two with --negative and --positive",
+        )),
+    }
+}
+
+/// Says what was taken for the label, and asks about identifiers.
+fn loaded(encoder: &Encoder, features: &Features, options: &ReadOptions, talk: Talk) {
+    if let Some(words) = label_words(encoder, options) {
+        talk.say(words);
+    }
+    identifier_words(encoder, features, talk);
+}
+
+/// Weights as counts, or scaled to mean 1. Counts that add up to next to nothing are asked about: of one
+/// row in all, cross-validation rightly learns nothing but the mean.
+fn meant_weights(weights: &mut Option<Vec<f64>>, relative: bool, talk: Talk) {
+    /// Below this mean the weights of the rows cannot be meant as counts.
+    const LEAST_MEAN: f64 = 0.1;
+    let Some(weights) = weights else { return };
+    let sum: f64 = weights.iter().sum();
+    let mean = sum / weights.len() as f64;
+    if relative {
+        weights.iter_mut().for_each(|weight| *weight /= mean);
+    } else if mean < LEAST_MEAN {
+        talk.say(format!(
+            "warning: the weights of the {} rows sum to {sum:.4}: a weight of 2 counts as the row twice, so \
+             this is as if there were hardly any rows, and the model will be next to constant. If only \
+             their ratios mean something, pass --relative-weights",
+            weights.len()
+        ));
+    }
+}
+
+/// The groups of the examples, if a column of them was named.
+fn load_groups(
+    args: &DataArgs,
+    path: &Path,
+    dataset: &Dataset,
+    options: &ReadOptions,
+) -> Result<Option<Vec<u32>>> {
+    let Some(column) = &args.group else { return Ok(None) };
+    let groups = read_groups(&source(path)?, &dataset.encoder, options, column)?;
+    if groups.len() != dataset.rows() {
+        let (found, rows) = (groups.len(), dataset.rows());
+        return Err(Failure::Internal(format!("{found} groups of {rows} rows")));
+    }
+    Ok(Some(groups))
+}
+
+/// Training rows with their groups, and test rows if any were asked for.
 struct Parts {
     train: Dataset,
+    groups: Option<Vec<u32>>,
     test: Option<Dataset>,
 }
 
 impl Parts {
     /// All rows to train; the test rows are another file's, or a share of these.
+    #[allow(clippy::too_many_arguments)]
     fn new(
         dataset: Dataset,
+        groups: Option<Vec<u32>>,
         test: Option<&Path>,
         share: TestShare,
         seed: u64,
@@ -59,15 +146,19 @@ impl Parts {
             let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
             let test = read_encoded(&source(path)?, &dataset.encoder, unknown, options)?;
             unknown_words(test.description.unknown_categories, talk);
-            return Ok(Self { train: dataset, test: Some(test) });
+            return Ok(Self { train: dataset, groups, test: Some(test) });
         }
-        let split = match share {
-            TestShare { any: Some(share), .. } => train_test(&dataset.labels, share, seed),
-            TestShare { last: Some(share), .. } => last_rows(&dataset.labels, share),
-            _ => return Ok(Self { train: dataset, test: None }),
+        let split = match (share, &groups) {
+            (TestShare { any: Some(share), .. }, None) => train_test(&dataset.labels, share, seed),
+            (TestShare { any: Some(share), .. }, Some(groups)) => {
+                grouped_train_test(&dataset.labels, groups, share, seed)
+            }
+            (TestShare { last: Some(share), .. }, _) => last_rows(&dataset.labels, share),
+            _ => return Ok(Self { train: dataset, groups, test: None }),
         };
         let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
-        Ok(Self { train: dataset.select(&train), test: Some(dataset.select(&test)) })
+        let groups = groups.map(|groups| train.iter().map(|&row| groups[row]).collect());
+        Ok(Self { train: dataset.select(&train), groups, test: Some(dataset.select(&test)) })
     }
 }
 
@@ -76,6 +167,39 @@ impl Parts {
 struct TestShare {
     any: Option<f64>,
     last: Option<f64>,
+}
+
+/// The encoder of a model with the label column to measure it on. A model that was made of arrays
+/// knows its classes, but no column.
+fn labelled(
+    file: &ModelFile,
+    label: Option<&str>,
+    data: &Source,
+    options: &ReadOptions,
+) -> Result<Encoder> {
+    let mut encoder = file.preprocessing.encoder.clone();
+    let [negative, positive] = &file.classes;
+    if encoder.label.is_none() {
+        let classes = Classes::new(vec![negative.clone()], vec![positive.clone()])?;
+        encoder.label = Some(Label { column: None, classes, skip_others: false });
+    }
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(data)?,
+    };
+    let is_table = !matches!(format, Format::Libsvm | Format::Idx);
+    if let Some(known) = &mut encoder.label {
+        if let Some(name) = label {
+            known.column = Some(name.to_owned());
+        }
+        if known.column.is_none() && is_table {
+            return Err(Failure::user(
+                "the model does not say which column holds the labels".to_owned(),
+                "name it with --label COLUMN",
+            ));
+        }
+    }
+    Ok(encoder)
 }
 
 /// Says how many values were not known at training, if any.
@@ -89,32 +213,32 @@ fn unknown_words(count: u64, talk: Talk) {
 }
 
 /// `label "employed" (last column)`.
-fn label_words(dataset: &Dataset, options: &ReadOptions) -> Option<String> {
-    let name = dataset.encoder.label.as_ref()?.column.as_ref()?;
+fn label_words(encoder: &Encoder, options: &ReadOptions) -> Option<String> {
+    let name = encoder.label.as_ref()?.column.as_ref()?;
     let how = if options.label.is_some() { "" } else { " (last column)" };
     Some(format!("label {name:?}{how}"))
 }
 
 /// Asks about columns of whole numbers that are all different: identifiers are no features.
-fn identifier_words(dataset: &Dataset, talk: Talk) {
-    let rows = dataset.rows();
-    let names = dataset.encoder.feature_names();
-    if rows < 20 || names.len() != dataset.columns() {
+fn identifier_words(encoder: &Encoder, features: &Features, talk: Talk) {
+    let rows = features.rows();
+    let names = encoder.feature_names();
+    if rows < 20 || names.len() != features.columns() {
         return;
     }
-    let mut row = vec![0.0; dataset.columns()];
+    let mut row = vec![0.0; features.columns()];
     let mut left: Vec<usize> = (0..names.len()).collect();
     for i in 0..rows {
         if left.is_empty() {
             return;
         }
-        dataset.features.copy_row(i, &mut row);
+        features.copy_row(i, &mut row);
         left.retain(|&j| row[j].fract() == 0.0 && row[j].abs() < 9e15);
     }
     for j in left {
         let mut values: Vec<i64> = Vec::with_capacity(rows);
         for i in 0..rows {
-            dataset.features.copy_row(i, &mut row);
+            features.copy_row(i, &mut row);
             values.push(row[j] as i64);
         }
         values.sort_unstable();
@@ -133,11 +257,28 @@ fn check_plot(path: Option<&Path>) -> Result<()> {
     check_extension(path, &["svg"], "plots are SVG: end its name in .svg")
 }
 
+/// Models and losses are JSON.
+fn check_model(path: Option<&Path>) -> Result<()> {
+    check_extension(path, &["json"], "models and losses are JSON: end its name in .json")
+}
+
+/// Whether rows are written as JSON lines: as the name of the file says, else with --json.
+fn rows_as_json(path: Option<&Path>, talk: Talk) -> Result<bool> {
+    let hint = "rows are CSV or JSON lines: end its name in .csv or .json";
+    check_extension(path, &["csv", "json"], hint)?;
+    let extension = path.and_then(Path::extension).and_then(|e| e.to_str()).unwrap_or("");
+    Ok(match extension.to_lowercase().as_str() {
+        "csv" => false,
+        "json" | "jsonl" | "ndjson" => true,
+        _ => talk.json,
+    })
+}
+
 /// Refuses an output whose name promises another format than the one that is written.
 fn check_extension(path: Option<&Path>, known: &[&str], hint: &str) -> Result<()> {
-    const TELLING: [&str; 13] = [
-        "png", "jpg", "jpeg", "pdf", "gif", "svg", "parquet", "pq", "xlsx", "feather", "arrow",
-        "gz", "html",
+    const TELLING: [&str; 16] = [
+        "csv", "tsv", "json", "png", "jpg", "jpeg", "pdf", "gif", "svg", "parquet", "pq", "xlsx",
+        "feather", "arrow", "gz", "html",
     ];
     let Some(path) = path else { return Ok(()) };
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
@@ -165,6 +306,10 @@ fn with_class_name(error: properloss_data::Error, dataset: &Dataset) -> properlo
         properloss_data::Error::TooFewRows { class, count, needed } => {
             let class = dataset.classes[usize::from(class == "1")].clone();
             properloss_data::Error::TooFewRows { class, count, needed }
+        }
+        properloss_data::Error::ClassInFewGroups { class, found, needed } => {
+            let class = dataset.classes[usize::from(class == "1")].clone();
+            properloss_data::Error::ClassInFewGroups { class, found, needed }
         }
         error => error,
     }

@@ -7,17 +7,18 @@ use std::path::Path;
 use properloss::sample::{Indices, Matrix, Offsets, Values};
 use properloss::train::Model;
 use properloss_data::error::Position;
+use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::{
     EncodedRow, csv_format, for_each_row, for_each_table_row_keeping, open_table,
 };
 use properloss_data::table::CsvTable;
-use properloss_data::{Format, ModelFile, Source};
+use properloss_data::{Encoder, Format, ModelFile, Source};
 use serde_json::{Map, Value, json};
 
-use super::{check_extension, unknown_words};
+use super::{rows_as_json, several, unknown_words};
 use crate::args::{PredictArgs, Prediction, source};
 use crate::failure::{Failure, Result};
-use crate::output::{Stream, Talk};
+use crate::output::{Stream, Talk, check_inputs, is_stdout, print};
 use crate::progress::Progress;
 
 /// Numbers held at a time: rows times features.
@@ -33,25 +34,50 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
             "pass a probability, such as --threshold 0.5",
         ));
     }
-    check_extension(args.out.as_deref(), &[], "predictions are CSV (or JSON lines with --json)")?;
+    check_inputs([&args.model, &args.data], &args.out)?;
+    let json = rows_as_json(args.out.as_deref(), talk)?;
+    if let Some(model) = ClassModelFile::read_if_several(&args.model)? {
+        return several::predict::run(args, &model, json, talk);
+    }
     let file = ModelFile::read(&args.model)?;
-    let options = args.file.options()?;
     let mut writer = Writer {
         model: file.model()?,
         classes: &file.classes,
         columns: &args.columns,
         keep: &args.keep,
-        kept: Vec::new(),
         threshold: args.threshold,
-        json: talk.json,
-        data: &args.data,
-        rows: Vec::new(),
-        sparse: None,
-        positions: Vec::new(),
-        any: false,
+        json,
+        block: Block::new(&args.data),
         text: String::new(),
         out: Stream::open(args.out.as_deref())?,
     };
+    let encoder = &file.preprocessing.encoder;
+    let (count, unknown) = each_row(args, encoder, talk, |row, kept| writer.add(row, kept))?;
+    writer.finish()?;
+    finished(args, count, unknown, talk)
+}
+
+/// Says what was unknown; with rows in a file and --json, what was done.
+pub(super) fn finished(args: &PredictArgs, count: u64, unknown: u64, talk: Talk) -> Result<()> {
+    unknown_words(unknown, talk);
+    match &args.out {
+        Some(path) if talk.json && !is_stdout(path) => {
+            let value = json!({"rows": count, "unknown_categories": unknown, "written": path});
+            print(&format!("{value:#}\n"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Hands the rows of the file over as they come, each with the texts of the columns to be kept; answers
+/// with the number of rows and of unknown categories.
+pub(super) fn each_row(
+    args: &PredictArgs,
+    encoder: &Encoder,
+    talk: Talk,
+    mut add: impl FnMut(EncodedRow<'_>, &[String]) -> Result<()>,
+) -> Result<(u64, u64)> {
+    let options = args.file.options()?;
     let progress = Progress::spinner(talk, "predicting");
     let (mut count, mut unknown) = (0u64, 0u64);
     let mut visit = |row: EncodedRow<'_>, kept: &[String]| {
@@ -60,9 +86,8 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
         if count.is_multiple_of(10_000) {
             progress.message(format!("{count} rows"));
         }
-        writer.add(row, kept)
+        add(row, kept)
     };
-    let encoder = &file.preprocessing.encoder;
     let (rule, from_stdin) = (args.unknown.rule(), args.data == Path::new("-"));
     let text = matches!(options.format, None | Some(Format::Csv | Format::Tsv));
     let name = Path::new("standard input");
@@ -106,40 +131,33 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
             _ => for_each_row(&data, encoder, rule, &options, |row| visit(row, &[]))?,
         }
     }
-    writer.finish()?;
-    drop(progress);
-    unknown_words(unknown, talk);
-    Ok(())
+    Ok((count, unknown))
 }
 
-/// Collects rows, predicts them together and writes them.
-struct Writer<'a> {
-    model: Model,
-    classes: &'a [String; 2],
-    columns: &'a [Prediction],
-    keep: &'a [String],
-    /// Of the rows that are held, one after the other.
-    kept: Vec<String>,
-    threshold: f64,
-    json: bool,
+/// Rows that are held to be predicted together.
+pub(super) struct Block<'a> {
     data: &'a Path,
     /// The values of the rows.
     rows: Vec<f64>,
     /// Of sparse rows, where each ends and the column of each value.
     sparse: Option<(Vec<usize>, Vec<u32>)>,
     positions: Vec<Position>,
+    /// The texts to be kept, one row after the other.
+    pub kept: Vec<String>,
     any: bool,
-    text: String,
-    out: Stream,
 }
 
-impl Writer<'_> {
-    fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> Result<()> {
+impl<'a> Block<'a> {
+    /// Of the rows of a file.
+    pub(super) fn new(data: &'a Path) -> Self {
+        let (rows, positions, kept) = (Vec::new(), Vec::new(), Vec::new());
+        Self { data, rows, sparse: None, positions, kept, any: false }
+    }
+
+    /// Takes a row in; whether it is the first of all, and whether the block is full.
+    pub(super) fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> (bool, bool) {
+        let first = !std::mem::replace(&mut self.any, true);
         self.kept.extend_from_slice(kept);
-        if !self.any {
-            self.any = true;
-            self.header();
-        }
         self.rows.extend_from_slice(row.features);
         if let Some(columns) = row.columns {
             let (ends, all) = self.sparse.get_or_insert_with(|| (vec![0], Vec::new()));
@@ -148,6 +166,84 @@ impl Writer<'_> {
         }
         self.positions.push(row.position);
         let full = self.positions.len() >= ROWS || self.rows.len() + row.features.len() > BUFFER;
+        (first, full)
+    }
+
+    /// Whether it holds no row.
+    pub(super) fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// The rows, of `columns` features each.
+    pub(super) fn matrix(&self, columns: usize) -> Result<Matrix<'_>> {
+        let count = self.positions.len();
+        Ok(match &self.sparse {
+            None => Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?,
+            Some((starts, indices)) => Matrix::csr(
+                Offsets::Usize(starts),
+                Indices::U32(indices),
+                Values::F64(&self.rows),
+                columns,
+            )?,
+        })
+    }
+
+    /// Refuses scores, `width` a row, that overflowed.
+    pub(super) fn check(&self, scores: &[f64], width: usize) -> Result<()> {
+        match scores.iter().position(|z| z.is_nan()) {
+            None => Ok(()),
+            Some(at) => Err(Failure::user(
+                format!(
+                    "{}, {}: the score overflows",
+                    self.data.display(),
+                    self.positions[at / width]
+                ),
+                "the values of the row are too large",
+            )),
+        }
+    }
+
+    /// Forgets the rows.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+        if let Some((ends, columns)) = &mut self.sparse {
+            ends.truncate(1);
+            columns.clear();
+        }
+        self.positions.clear();
+        self.kept.clear();
+    }
+
+    /// A file without rows is a mistake.
+    pub(super) fn check_any(&self) -> Result<()> {
+        if self.any {
+            return Ok(());
+        }
+        let stdin = self.data == Path::new("-");
+        let file = if stdin { "standard input".into() } else { self.data.to_path_buf() };
+        Err(properloss_data::Error::NoRows { file }.into())
+    }
+}
+
+/// Collects rows, predicts them together and writes them.
+struct Writer<'a> {
+    model: Model,
+    classes: &'a [String; 2],
+    columns: &'a [Prediction],
+    keep: &'a [String],
+    threshold: f64,
+    json: bool,
+    block: Block<'a>,
+    text: String,
+    out: Stream,
+}
+
+impl Writer<'_> {
+    fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> Result<()> {
+        let (first, full) = self.block.add(row, kept);
+        if first {
+            self.header();
+        }
         if full { self.flush() } else { Ok(()) }
     }
 
@@ -161,36 +257,16 @@ impl Writer<'_> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let count = self.positions.len();
-        let matrix = match &self.sparse {
-            None => Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?,
-            Some((starts, columns)) => Matrix::csr(
-                Offsets::Usize(starts),
-                Indices::U32(columns),
-                Values::F64(&self.rows),
-                self.model.coefficients().len(),
-            )?,
-        };
-        let scores = self.model.scores(matrix)?;
-        if let Some(i) = scores.iter().position(|z| z.is_nan()) {
-            return Err(Failure::user(
-                format!("{}, {}: the score overflows", self.data.display(), self.positions[i]),
-                "the values of the row are too large",
-            ));
-        }
+        let scores = self.model.scores(self.block.matrix(self.model.coefficients().len())?)?;
+        self.block.check(&scores, 1)?;
         let mut probabilities = scores.clone();
         self.model.apply_link(&mut probabilities);
-        let kept = std::mem::take(&mut self.kept);
+        let kept = std::mem::take(&mut self.block.kept);
         for (i, (&z, &p)) in scores.iter().zip(&probabilities).enumerate() {
             let width = self.keep.len();
             self.line(z, p, &kept[i * width..(i + 1) * width]);
         }
-        self.rows.clear();
-        if let Some((ends, columns)) = &mut self.sparse {
-            ends.truncate(1);
-            columns.clear();
-        }
-        self.positions.clear();
+        self.block.clear();
         self.out.write(&self.text)?;
         self.text.clear();
         Ok(())
@@ -230,22 +306,16 @@ impl Writer<'_> {
     }
 
     fn finish(mut self) -> Result<()> {
-        if !self.any {
-            let file = if self.data == Path::new("-") {
-                "standard input".into()
-            } else {
-                self.data.to_path_buf()
-            };
-            return Err(properloss_data::Error::NoRows { file }.into());
-        }
-        if !self.positions.is_empty() {
+        self.block.check_any()?;
+        if !self.block.is_empty() {
             self.flush()?;
         }
         self.out.finish()
     }
 }
 
-fn name(column: Prediction) -> &'static str {
+/// The name of a column.
+pub(super) fn name(column: Prediction) -> &'static str {
     match column {
         Prediction::Probability => "probability",
         Prediction::Score => "score",
@@ -254,7 +324,7 @@ fn name(column: Prediction) -> &'static str {
 }
 
 /// A field of a CSV file.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

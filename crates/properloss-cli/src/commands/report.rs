@@ -7,9 +7,10 @@ use properloss_data::{Dataset, Encoder, Format, Source, UnknownCategory};
 use properloss_report::{Measured, Moments, Subject, page};
 use serde_json::json;
 
+use super::{check_extension, labelled};
 use crate::args::{ReportArgs, source};
 use crate::failure::{Failure, Result};
-use crate::output::{OutputFile, Talk};
+use crate::output::{OutputFile, Talk, check_inputs};
 use crate::progress::Progress;
 
 /// Numbers held at a time: rows times features.
@@ -17,6 +18,8 @@ const BUFFER: usize = 1 << 18;
 
 /// Runs the command.
 pub fn run(args: &ReportArgs, talk: Talk) -> Result<()> {
+    check_inputs([&args.model, &args.data].into_iter().chain(&args.compare), [&args.out])?;
+    check_extension(Some(&args.out), &["html"], "the page is HTML: end its name in .html")?;
     let out = OutputFile::create(&args.out)?;
     let mut subjects = Vec::new();
     for path in [Some(&args.model), args.compare.as_ref()].into_iter().flatten() {
@@ -84,11 +87,9 @@ fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) ->
     let Some(file) = &subject.file else {
         return Err(Failure::Internal("a model file without a model".into()));
     };
-    let (model, mut encoder) = (file.model()?, file.preprocessing.encoder.clone());
-    if let (Some(label), Some(name)) = (&mut encoder.label, &args.label) {
-        label.column = Some(name.clone());
-    }
     let options = args.file.options()?;
+    let model = file.model()?;
+    let encoder = labelled(file, args.label.as_deref(), data, &options)?;
     let format = match options.format {
         Some(format) => format,
         None => Format::detect(data)?,
@@ -144,7 +145,7 @@ fn stream(
     };
     for_each_labelled_row(table, encoder, rule, |row| -> Result<()> {
         block.extend_from_slice(row.features);
-        rows.labels.push(row.label);
+        rows.labels.push(u8::from(row.label != 0));
         if let Some(weights) = &mut rows.weights {
             weights.push(row.weight);
         }

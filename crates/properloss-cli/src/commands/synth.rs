@@ -4,12 +4,14 @@ use properloss::train::{Kind, Value};
 use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
 use properloss_data::write_csv;
 
+use super::check_extension;
 use crate::args::{Family, SynthArgs};
 use crate::failure::{Failure, Result};
-use crate::output::{Stream, Talk};
+use crate::output::{Stream, Talk, is_stdout, print};
 
 /// Runs the command.
 pub fn run(args: &SynthArgs, talk: Talk) -> Result<()> {
+    check_extension(args.out.as_deref(), &["csv"], "examples are CSV: end its name in .csv")?;
     let mut out = Stream::open(args.out.as_deref())?;
     let synthetic = make(args)?;
     let further: &[(&str, &[f64])] = if args.bayes { &[("bayes", &synthetic.bayes)] } else { &[] };
@@ -21,6 +23,10 @@ pub fn run(args: &SynthArgs, talk: Talk) -> Result<()> {
     out.finish()?;
     if let Some(path) = &args.out {
         talk.say(format!("wrote {}: {} rows", path.display(), args.rows));
+        if talk.json && !is_stdout(path) {
+            let value = serde_json::json!({"written": path, "rows": args.rows, "seed": args.seed});
+            return print(&format!("{value:#}\n"));
+        }
     }
     Ok(())
 }

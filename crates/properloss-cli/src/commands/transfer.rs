@@ -5,22 +5,17 @@ use properloss::train::registry::method;
 use properloss_data::model_file::{AnyFile, read_any};
 
 use super::fit::{Outputs, finish};
-use super::{Parts, TestShare, load};
+use super::{Parts, TestShare, load, load_groups};
 use crate::args::TransferArgs;
-use crate::failure::{Failure, Result};
-use crate::output::Talk;
+use crate::failure::Result;
+use crate::output::{Talk, check_inputs};
 use properloss_data::training::Training;
 
 /// Runs the command.
 pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
-    if args.train.method.is_some() || args.train.given.contains_key("link") {
-        return Err(Failure::usage(
-            "transfer minimises the loss of the file: it takes neither --method nor --link",
-            "leave them out, or use `properloss fit`",
-        ));
-    }
+    check_inputs([&args.loss, &args.data].into_iter().chain(&args.test), [&args.out])?;
     let canonical = method("canonical")?;
-    let mut settings = args.train.settings(&canonical)?;
+    let mut settings = args.train.0.settings(&canonical)?;
     let loss = match read_any(&args.loss)? {
         AnyFile::Loss(loss) => *loss,
         AnyFile::Model(model) => model.loss(),
@@ -35,11 +30,12 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     let trainer = Training::new(canonical, settings);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open(talk)?;
-    let dataset = load(&args.data, &options, talk)?;
+    let dataset = load(&args.data_args, &args.data, &options, talk)?;
+    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
     let test = args.test.as_deref();
     let parts = {
         let share = TestShare { any: args.test_share, last: args.test_last };
-        Parts::new(dataset, test, share, args.seed, args.unknown.rule(), &options, talk)?
+        Parts::new(dataset, groups, test, share, args.seed, args.unknown.rule(), &options, talk)?
     };
     finish(&trainer, &parts, files, talk)
 }

@@ -17,6 +17,7 @@ pub(super) fn write(model: &Exportable) -> Result<String> {
     let (numbers, texts) = model.places();
     let encodes = model.columns.iter().any(|column| match &column.kind {
         ColumnKind::Numeric { fill } => fill.is_some(),
+        ColumnKind::LogOdds { .. } => false,
         ColumnKind::Categorical { .. } => true,
     });
 
@@ -61,7 +62,7 @@ pub(super) fn write(model: &Exportable) -> Result<String> {
     Ok(code)
 }
 
-fn signature(texts: &[usize]) -> &'static str {
+pub(super) fn signature(texts: &[usize]) -> &'static str {
     if texts.is_empty() {
         "const double *numbers"
     } else {
@@ -69,7 +70,7 @@ fn signature(texts: &[usize]) -> &'static str {
     }
 }
 
-fn array(name: &str, values: &[f64]) -> String {
+pub(super) fn array(name: &str, values: &[f64]) -> String {
     let values = wrapped(values.iter().map(|value| format!("{value:?}")), "    ");
     format!("static const double {name}[] = {{{values}\n}};\n")
 }
@@ -103,7 +104,7 @@ const UNIT_ROWS: &str = "    double squares = 0.0, scale = 1.0;
     z *= norm > 0.0 ? 1.0 / norm : isnan(norm) ? norm : 0.0;
 ";
 
-const INTERPOLATE: &str = "
+pub(super) const INTERPOLATE: &str = "
 // Straight lines through (x[k], y[k]), k = 0 to last.
 static double interpolate(const double *x, const double *y, int last, double at)
 {
@@ -119,7 +120,7 @@ static double interpolate(const double *x, const double *y, int last, double at)
 }
 ";
 
-fn encode_function(model: &Exportable) -> Result<String> {
+pub(super) fn encode_function(model: &Exportable) -> Result<String> {
     let (_, texts) = model.places();
     let mut code = String::new();
     if !texts.is_empty() {
@@ -153,7 +154,7 @@ static int find(const char *text, const char *const *list, int length)
     let (mut number, mut text) = (0, 0);
     for column in &model.columns {
         match &column.kind {
-            ColumnKind::Numeric { fill: None } => {
+            ColumnKind::Numeric { fill: None } | ColumnKind::LogOdds { .. } => {
                 let _ = writeln!(code, "    *x++ = numbers[{number}];");
             }
             ColumnKind::Numeric { fill: Some(fill) } => {
@@ -185,7 +186,7 @@ static int find(const char *text, const char *const *list, int length)
             }
         }
         match column.kind {
-            ColumnKind::Numeric { .. } => number += 1,
+            ColumnKind::Numeric { .. } | ColumnKind::LogOdds { .. } => number += 1,
             ColumnKind::Categorical { .. } => text += 1,
         }
     }
@@ -210,8 +211,8 @@ fn quoted(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct C {
-    tables: String,
+pub(super) struct C {
+    pub tables: String,
     count: usize,
 }
 

@@ -254,6 +254,7 @@ mod tests {
             let at = |value: &Value| found[value.0];
             found.push(match op {
                 Op::Score => z,
+                Op::Given(name) => panic!("{name} is not given"),
                 Op::Constant(value) => *value,
                 Op::Unary(Unary::Negative, a) => -at(a),
                 Op::Unary(Unary::Absolute, a) => at(a).abs(),

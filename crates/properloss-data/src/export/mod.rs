@@ -12,11 +12,13 @@ mod link;
 mod onnx;
 mod program;
 mod python;
+mod several;
 mod source;
 mod sql;
 mod text;
 
 pub use onnx::{OnnxOptions, Opsets};
+pub use several::ClassExportable;
 pub use source::Exportable;
 
 use crate::error::Result;

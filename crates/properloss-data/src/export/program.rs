@@ -33,6 +33,8 @@ pub(crate) enum Binary {
 pub(crate) enum Op {
     /// The argument of the program.
     Score,
+    /// An argument by its name in the target.
+    Given(String),
     /// A number.
     Constant(f64),
     /// A function of an earlier value.
@@ -75,6 +77,10 @@ impl Program {
 
     pub fn score(&mut self) -> Value {
         self.push(Op::Score)
+    }
+
+    pub fn given(&mut self, name: String) -> Value {
+        self.push(Op::Given(name))
     }
 
     pub fn constant(&mut self, value: f64) -> Value {
@@ -156,7 +162,7 @@ impl Program {
     /// The values that a step refers to.
     pub fn arguments(op: &Op) -> Vec<Value> {
         match *op {
-            Op::Score | Op::Constant(_) => Vec::new(),
+            Op::Score | Op::Given(_) | Op::Constant(_) => Vec::new(),
             Op::Unary(_, a) | Op::Interpolate { at: a, .. } => vec![a],
             Op::Binary(_, a, b) => vec![a, b],
             Op::Select { left, right, then, other } => vec![left, right, then, other],

@@ -19,7 +19,7 @@ pub(super) fn write(model: &Exportable) -> Result<String> {
     code.push_str("# NaN where there is no answer. A row is a sequence of\n");
     for (k, column) in model.columns.iter().enumerate() {
         let kind = match column.kind {
-            ColumnKind::Numeric { .. } => "number",
+            ColumnKind::Numeric { .. } | ColumnKind::LogOdds { .. } => "number",
             ColumnKind::Categorical { .. } => "text",
         };
         let _ = writeln!(code, "#   row[{k}]: the {kind} {:?}", column.name);
@@ -67,19 +67,21 @@ def probability(row):
     Ok(code)
 }
 
-fn list(name: &str, values: &[f64]) -> String {
+pub(super) fn list(name: &str, values: &[f64]) -> String {
     let values = wrapped(values.iter().map(|value| format!("{value:?}")), "    ");
     format!("{name} = [{values}\n]\n")
 }
 
 /// `(categories, fill)` of every column, no categories for a number.
-fn columns(model: &Exportable) -> String {
+pub(super) fn columns(model: &Exportable) -> String {
     let mut code = String::from(
         "# Categories (None: a number) and what a missing value becomes.\nCOLUMNS = [\n",
     );
     for column in &model.columns {
         let _ = match &column.kind {
-            ColumnKind::Numeric { fill: None } => writeln!(code, "    (None, None),"),
+            ColumnKind::Numeric { fill: None } | ColumnKind::LogOdds { .. } => {
+                writeln!(code, "    (None, None),")
+            }
             ColumnKind::Numeric { fill: Some(fill) } => writeln!(code, "    (None, [{fill:?}]),"),
             ColumnKind::Categorical { categories, fill } => {
                 let names: Vec<String> = categories.iter().map(|name| quoted(name)).collect();
@@ -99,14 +101,14 @@ fn columns(model: &Exportable) -> String {
     code
 }
 
-const NUMBERS: &str = "
+pub(super) const NUMBERS: &str = "
 
 def encode(row):
     return [nan if value is None else float(value) for value in row]
 
 ";
 
-const ENCODE: &str = "
+pub(super) const ENCODE: &str = "
 
 def encode(row):
     x = []
@@ -132,7 +134,7 @@ const UNIT_ROWS: &str = "    scale, squares = 1.0, sum(v * v for v in x)
     z *= 1.0 / norm if norm > 0.0 else norm
 ";
 
-const INTERPOLATE: &str = "
+pub(super) const INTERPOLATE: &str = "
 
 def interpolate(x, y, at):
     k = min(max(bisect_right(x, at), 1), len(x) - 1) - 1
@@ -162,8 +164,8 @@ fn quoted(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Python {
-    tables: String,
+pub(super) struct Python {
+    pub tables: String,
     count: usize,
 }
 

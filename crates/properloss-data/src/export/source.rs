@@ -32,6 +32,14 @@ pub struct Exportable {
 /// Strictly between 0 and 1.
 const INSIDE: [f64; 2] = [f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0];
 
+/// A calibration of probabilities has one column; its logarithm stands in the program.
+fn margin_of(columns: &mut [Column]) -> Option<f64> {
+    let [column] = columns else { return None };
+    let ColumnKind::LogOdds { margin } = column.kind else { return None };
+    column.kind = ColumnKind::Numeric { fill: None };
+    Some(margin)
+}
+
 impl Exportable {
     /// From a model file. A category that the model does not know has no answer (NaN, NULL), or
     /// counts as none of the known ones, as `unknown` says.
@@ -48,20 +56,45 @@ impl Exportable {
         if ["proper", "calibrate"].contains(&file.fitted.method.as_str()) {
             range = INSIDE;
         }
+        let mut columns = file.preprocessing.encoder.columns.clone();
+        let margin = margin_of(&mut columns);
         Ok(Self {
-            columns: file.preprocessing.encoder.columns.clone(),
+            columns,
             missing_words: file.preprocessing.encoder.missing_words.clone(),
             unknown,
             feature_names: file.feature_names.clone(),
             weights: file.weights.clone(),
             intercept: file.intercept,
             unit_rows: file.preprocessing.scaling == Scaling::UnitRows,
-            margin: None,
+            margin,
             link: file.link.spec(),
             range,
             classes: file.classes.clone(),
             made_by: program_name(),
         })
+    }
+
+    /// The columns of a model whose scores and link are kept elsewhere.
+    pub(super) fn of_columns(
+        columns: Vec<Column>,
+        missing_words: Vec<String>,
+        unknown: UnknownCategory,
+        feature_names: Vec<String>,
+    ) -> Self {
+        Self {
+            columns,
+            missing_words,
+            unknown,
+            feature_names,
+            weights: Vec::new(),
+            intercept: 0.0,
+            unit_rows: false,
+            margin: None,
+            link: LinkSpec::builtin("sigmoid"),
+            range: [0.0, 1.0],
+            classes: Default::default(),
+            made_by: program_name(),
+        }
     }
 
     /// From a calibration: `u(slope s + intercept)` of the score `s`, or of

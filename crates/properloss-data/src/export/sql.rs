@@ -68,10 +68,12 @@ pub(super) fn write(model: &Exportable, table: &str) -> Result<String> {
 }
 
 /// The encoded features of a column.
-fn features(model: &Exportable, column: &Column) -> Vec<String> {
+pub(super) fn features(model: &Exportable, column: &Column) -> Vec<String> {
     let name = identifier(&column.name);
     match &column.kind {
-        ColumnKind::Numeric { fill: None } => vec![format!("CAST({name} AS DOUBLE PRECISION)")],
+        ColumnKind::Numeric { fill: None } | ColumnKind::LogOdds { .. } => {
+            vec![format!("CAST({name} AS DOUBLE PRECISION)")]
+        }
         ColumnKind::Numeric { fill: Some(fill) } => {
             vec![format!("COALESCE(CAST({name} AS DOUBLE PRECISION), {fill:?})")]
         }
@@ -100,7 +102,7 @@ fn features(model: &Exportable, column: &Column) -> Vec<String> {
     }
 }
 
-fn identifier(name: &str) -> String {
+pub(super) fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
@@ -108,7 +110,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-struct Sql;
+pub(super) struct Sql;
 
 impl Language for Sql {
     fn unary(&self, op: Unary, a: &str) -> String {

@@ -26,6 +26,17 @@ pub(crate) struct Lines {
     pub result: String,
 }
 
+/// The same with several results.
+pub(crate) struct ManyLines {
+    /// Names and expressions, in order.
+    pub assignments: Vec<(String, String)>,
+    /// For each assignment how many lead to it, one after the other: those of a level need only those
+    /// of earlier ones.
+    pub levels: Vec<usize>,
+    /// The results.
+    pub results: Vec<String>,
+}
+
 /// The assignments that lead to `result`; the score has the name `score`. A value that is used once
 /// stands where it is used.
 pub(crate) fn lines(
@@ -34,16 +45,29 @@ pub(crate) fn lines(
     score: &str,
     language: &mut dyn Language,
 ) -> Lines {
-    let uses = uses(program, result);
+    let ManyLines { assignments, mut results, .. } = lines_of(program, &[result], score, language);
+    Lines { assignments, result: results.remove(0) }
+}
+
+/// The assignments that lead to all `results`.
+pub(crate) fn lines_of(
+    program: &Program,
+    results: &[Value],
+    score: &str,
+    language: &mut dyn Language,
+) -> ManyLines {
+    let uses = uses(program, results);
     let mut texts: Vec<String> = vec![String::new(); program.ops().len()];
-    let mut assignments = Vec::new();
-    for (i, op) in program.ops().iter().enumerate().take(result.0 + 1) {
+    let mut depths: Vec<usize> = vec![0; program.ops().len()];
+    let (mut assignments, mut levels) = (Vec::new(), Vec::new());
+    for (i, op) in program.ops().iter().enumerate() {
         if uses[i] == 0 {
             continue;
         }
         let text = |value: Value| texts[value.0].as_str();
         let expression = match op {
             Op::Score => score.to_owned(),
+            Op::Given(name) => name.clone(),
             Op::Constant(value) => language.constant(*value),
             Op::Unary(op, a) => language.unary(*op, text(*a)),
             Op::Binary(op, a, b) => {
@@ -62,25 +86,30 @@ pub(crate) fn lines(
             }
             Op::Interpolate { at, x, y } => language.interpolate(text(*at), x, y),
         };
-        let leaf = matches!(op, Op::Score | Op::Constant(_));
+        depths[i] = Program::arguments(op).iter().map(|a| depths[a.0]).max().unwrap_or(0);
+        let leaf = matches!(op, Op::Score | Op::Given(_) | Op::Constant(_));
         // What a comparison repeats gets a name, too.
-        let shared = uses[i] > 1 || (repeats(program, Value(i)) && i != result.0);
+        let last = results.len() == 1 && i == results[0].0;
+        let shared = uses[i] > 1 || (repeats(program, Value(i)) && !last);
         texts[i] = if leaf || !shared {
             expression
         } else {
             let name = language.name(assignments.len() + 1);
             assignments.push((name.clone(), expression));
+            levels.push(depths[i]);
+            depths[i] += 1;
             name
         };
     }
-    Lines { assignments, result: texts[result.0].clone() }
+    let results = results.iter().map(|value| texts[value.0].clone()).collect();
+    ManyLines { assignments, levels, results }
 }
 
-/// How often each value is used on the way to `result`.
-fn uses(program: &Program, result: Value) -> Vec<usize> {
+/// How often each value is used on the way to the results.
+fn uses(program: &Program, results: &[Value]) -> Vec<usize> {
     let mut uses = vec![0; program.ops().len()];
-    uses[result.0] = 1;
-    for i in (0..=result.0).rev() {
+    results.iter().for_each(|result| uses[result.0] += 1);
+    for i in (0..uses.len()).rev() {
         if uses[i] == 0 {
             continue;
         }

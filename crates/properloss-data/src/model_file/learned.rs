@@ -1,6 +1,7 @@
 //! What cross-validation weighed and found, as a file holds it.
 
-use properloss::proper::ProperFit;
+use properloss::multiclass::MulticlassFit;
+use properloss::proper::{Calibration, LinkPoint, ProperFit};
 use serde_json::{Value, json};
 
 use super::FitCertificate;
@@ -20,9 +21,80 @@ pub fn learned(proper: &ProperFit) -> Value {
             })
         })
         .collect();
-    // The smoothness of the sigmoid itself is infinite.
-    let links: Vec<_> = proper
-        .links
+    json!({
+        "c": number(proper.c),
+        "slope_ratio": proper.slope_ratio,
+        "guarantee": proper.slope_ratio.ln(),
+        "refit_share": number(proper.refit_share),
+        "held_out_log_loss": proper.held_out_log_loss.map(number),
+        "path": path,
+        "scaling_weights": proper.scaling_weights,
+        "links": links(&proper.links),
+        "certificate": FitCertificate::of(proper),
+    })
+}
+
+/// Numbers and tables of the default estimator for several classes. The guarantee: at every point the
+/// log-loss is at most that of the softmax plus `log_loss_bound = log(tau)`.
+pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
+    let path: Vec<_> = fit
+        .path
+        .iter()
+        .map(|point| {
+            json!({
+                "c": number(point.c),
+                "scale": number(point.scale),
+                "log_loss": number(point.log_loss),
+                "score": number(point.score),
+                "weight": number(point.weight),
+            })
+        })
+        .collect();
+    let ratios: Vec<_> = fit
+        .ratios
+        .iter()
+        .map(|point| {
+            json!({
+                "tau": number(point.tau),
+                "log_loss": number(point.log_loss),
+                "score": number(point.score),
+                "weight": number(point.weight),
+            })
+        })
+        .collect();
+    json!({
+        "c": number(fit.c),
+        "tau": number(fit.tau()),
+        "log_loss_bound": number(fit.tau().ln()),
+        "refit_share": number(fit.refit_share),
+        "ramp_share": number(fit.ramp_share),
+        "held_out_log_loss": fit.held_out_log_loss.map(number),
+        "held_out_cost": number(fit.held_out_cost()),
+        "link_gap": number(fit.link_gap),
+        "path": path,
+        "ratios": ratios,
+    })
+}
+
+/// A number; JSON has none that is infinite or not a number, so these are words.
+fn number(x: f64) -> Value {
+    if x.is_finite() { Value::from(x) } else { Value::from(x.to_string()) }
+}
+
+/// The same of a calibration.
+pub fn learned_calibration(calibration: &Calibration, certificate: &FitCertificate) -> Value {
+    json!({
+        "slope_ratio": calibration.slope_ratio,
+        "guarantee": calibration.slope_ratio.ln(),
+        "held_out_log_loss": calibration.held_out_log_loss.map(number),
+        "links": links(&calibration.links),
+        "certificate": certificate,
+    })
+}
+
+/// The smoothness of the sigmoid itself is infinite.
+fn links(points: &[LinkPoint]) -> Vec<Value> {
+    points
         .iter()
         .map(|point| {
             json!({
@@ -33,21 +105,5 @@ pub fn learned(proper: &ProperFit) -> Value {
                 "weight": number(point.weight),
             })
         })
-        .collect();
-    json!({
-        "c": number(proper.c),
-        "slope_ratio": proper.slope_ratio,
-        "guarantee": proper.slope_ratio.ln(),
-        "refit_share": number(proper.refit_share),
-        "held_out_log_loss": proper.held_out_log_loss.map(number),
-        "path": path,
-        "scaling_weights": proper.scaling_weights,
-        "links": links,
-        "certificate": FitCertificate::of(proper),
-    })
-}
-
-/// A number; JSON has none that is infinite or not a number, so these are words.
-fn number(x: f64) -> Value {
-    if x.is_finite() { Value::from(x) } else { Value::from(x.to_string()) }
+        .collect()
 }

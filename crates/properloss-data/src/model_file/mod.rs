@@ -30,7 +30,7 @@ use serde_json::Value;
 
 pub use certificate::{FitCertificate, StoredBound, StoredCost};
 pub use history::History;
-pub use learned::learned;
+pub use learned::{learned, learned_calibration, learned_of_classes};
 pub use link::Link;
 pub use several::{CLASS_VERSION, ClassModelFile, MixtureFile, RampFile, SoftmaxFile};
 
@@ -224,11 +224,11 @@ impl ModelFile {
     /// From JSON; `name` stands for the file in messages.
     pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
         if json::version_of(bytes, name, MODEL_FORMAT)? == Some(CLASS_VERSION) {
-            let reason = "a model of several classes; this command takes models of two \
-                          (properloss.load in Python reads both)";
+            let reason = "a model of several classes; this takes models of two";
             return Err(bad_field(name, ("classes".into(), reason.into())));
         }
-        let model: Self = json::from_json(bytes, name, MODEL_FORMAT, VERSION)?;
+        // Version 2 was told apart; what is newer than both is for a newer program.
+        let model: Self = json::from_json(bytes, name, MODEL_FORMAT, CLASS_VERSION)?;
         model.check().map_err(|field| bad_field(name, field))?;
         Ok(model)
     }
@@ -251,9 +251,10 @@ impl ModelFile {
 
     /// The classifier itself.
     pub fn model(&self) -> Result<Model> {
-        let unit_rows = self.preprocessing.scaling == Scaling::UnitRows;
         let link = self.link.spec().build()?;
-        Ok(Model::new(self.weights.clone(), self.intercept, unit_rows, link)?)
+        let model = Model::new(self.weights.clone(), self.intercept, link)?;
+        let on_unit_rows = self.preprocessing.scaling == Scaling::UnitRows;
+        Ok(if on_unit_rows { model.on_unit_rows() } else { model })
     }
 
     /// The name of feature `j`.

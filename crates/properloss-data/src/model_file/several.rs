@@ -5,15 +5,21 @@
 //! p   = Σ mass softmax(t z) + floor + Σ mass [ r(s_k) e_k + (1 - r(s_k)) s_-k / (1 - s_k) ],   s = softmax(z)
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use properloss::link::vector::{ClassRamp, Mixture, Ramp};
+use properloss::multiclass::{MulticlassFit, class_scores};
+use properloss::sample::Matrix;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
-    Fitted, MODEL_FORMAT, Preprocessing, bad_field, check_options, finite, json, read_bytes,
+    Fitted, MODEL_FORMAT, Preprocessing, bad_field, check_options, finite, json,
+    learned_of_classes, program, read_bytes,
 };
 use crate::atomic::write_atomically;
+use crate::class_dataset::ClassDataset;
 use crate::error::Result;
 
 /// The version of model files of several classes.
@@ -30,7 +36,8 @@ pub struct ClassModelFile {
     pub link: MixtureFile,
     /// From a row of a table to the features that the weights are for.
     pub preprocessing: Preprocessing,
-    /// The names of the features.
+    /// The names of the features; none where the encoder has numbered columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feature_names: Vec<String>,
     /// The names of the classes.
     pub classes: Vec<String>,
@@ -112,6 +119,69 @@ impl ClassModelFile {
         Ok(model)
     }
 
+    /// A model of several classes; `None` if the file holds something else, which is for another
+    /// reader to judge.
+    pub fn read_if_several(path: &Path) -> Result<Option<Self>> {
+        let Ok(bytes) = read_bytes(path) else { return Ok(None) };
+        match json::version_of(&bytes, path, MODEL_FORMAT) {
+            Ok(Some(CLASS_VERSION)) => Self::from_json(&bytes, path).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The file of a fit to this data.
+    pub fn of_fit(
+        fit: &MulticlassFit,
+        dataset: &ClassDataset,
+        options: BTreeMap<String, Value>,
+    ) -> Self {
+        let fitted = Fitted {
+            method: "proper".into(),
+            options,
+            data: dataset.description.clone(),
+            termination: "converged".into(),
+            iterations: fit.passes.round().max(1.0) as u64,
+            total_weight: Some(
+                dataset.weights.as_ref().map_or(dataset.rows() as f64, |w| w.iter().sum()),
+            ),
+            learned: Some(learned_of_classes(fit)),
+            program: program(),
+        };
+        let columns = dataset.columns();
+        Self {
+            weights: fit.coefficients.chunks(columns.max(1)).map(<[f64]>::to_vec).collect(),
+            intercepts: fit.intercepts.clone(),
+            link: (&fit.link).into(),
+            feature_names: dataset.encoder.feature_names(),
+            preprocessing: Preprocessing {
+                encoder: dataset.encoder.clone(),
+                scaling: fit.scaling.clone().into(),
+            },
+            classes: dataset.classes.clone(),
+            fitted,
+        }
+    }
+
+    /// The scores of encoded rows, rows × K.
+    pub fn scores(&self, matrix: &Matrix<'_>) -> Result<Vec<f64>> {
+        Ok(class_scores(matrix, &self.weights.concat(), &self.intercepts)?)
+    }
+
+    /// From scores to probabilities, rows × K: none is 0 or above 1.
+    pub fn apply_link(&self, scores: &[f64]) -> Result<Vec<f64>> {
+        let mut p = vec![0.0; scores.len()];
+        self.link.build()?.probabilities_of_rows(scores, &mut p);
+        // The masses sum to 1 up to rounding.
+        p.iter_mut().for_each(|p| *p = p.clamp(f64::MIN_POSITIVE, 1.0));
+        Ok(p)
+    }
+
+    /// The name of feature `j`.
+    pub fn feature_name(&self, j: usize) -> String {
+        let name = || self.preprocessing.encoder.feature_name(j);
+        self.feature_names.get(j).cloned().unwrap_or_else(name)
+    }
+
     /// To JSON; a value that is not finite, or lengths that disagree, are an error.
     pub fn to_json(&self) -> Result<String> {
         self.json_for(Path::new("model"))
@@ -142,7 +212,7 @@ impl ClassModelFile {
                 ));
             }
         }
-        let features = self.feature_names.len();
+        let features = self.preprocessing.encoder.width();
         for (field, length) in [
             ("weights", self.weights.len()),
             ("intercepts", self.intercepts.len()),
@@ -155,6 +225,7 @@ impl ClassModelFile {
                 ));
             }
         }
+        self.preprocessing.encoder.check()?;
         if features == 0 {
             return Err(("feature_names".into(), "there are none".into()));
         }
@@ -167,11 +238,16 @@ impl ClassModelFile {
                 return Err((field, reason));
             }
         }
-        self.preprocessing.encoder.check()?;
         let names = self.preprocessing.encoder.feature_names();
         if names != self.feature_names {
             let reason = "they are not those that the encoder makes".into();
             return Err(("feature_names".into(), reason));
+        }
+        if let Some(label) = &self.preprocessing.encoder.label
+            && label.classes.several != self.classes
+        {
+            let reason = "its values are not the classes of the model".into();
+            return Err(("encoder.label".into(), reason));
         }
         self.link.build().map_err(|error| ("link".to_owned(), error.to_string()))?;
         check_options(&self.fitted)

@@ -1,6 +1,7 @@
 //! A table whose columns are in memory: a data frame.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Cell, Table, check_names};
 use crate::error::{Place, Position, Result};
@@ -14,16 +15,22 @@ pub enum MemoryColumn {
     Bools(Vec<Option<bool>>),
     /// Dates, in [days since 1970-01-01](crate::date::days).
     Dates(Vec<f64>),
-    /// Texts.
-    Texts(Vec<Option<String>>),
+    /// Texts: for each row the number of its text; a negative number is a missing value.
+    Texts {
+        /// One a row.
+        codes: Vec<i64>,
+        /// The different texts.
+        values: Vec<String>,
+    },
 }
 
-/// Columns of equal length.
+/// Columns of equal length. Its rows count from 0, as those of a data frame do.
 #[derive(Debug, Clone)]
 pub struct MemoryTable {
     name: PathBuf,
     names: Vec<String>,
-    columns: Vec<MemoryColumn>,
+    /// Shared by the passes over the table.
+    columns: Arc<[MemoryColumn]>,
     rows: usize,
     /// One more than the current row.
     next: usize,
@@ -34,7 +41,7 @@ impl MemoryTable {
     pub fn new(name: &str, columns: Vec<(String, MemoryColumn)>, rows: usize) -> Result<Self> {
         let (names, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
         check_names(&names, &Place::file(Path::new(name)))?;
-        Ok(Self { name: name.into(), names, columns, rows, next: 0 })
+        Ok(Self { name: name.into(), names, columns: columns.into(), rows, next: 0 })
     }
 }
 
@@ -56,7 +63,7 @@ impl Table for MemoryTable {
             return Ok(None);
         }
         self.next += 1;
-        Ok(Some(Position::Row(self.next as u64)))
+        Ok(Some(Position::Row(self.next as u64 - 1)))
     }
 
     fn cell(&self, column: usize) -> Cell<'_> {
@@ -72,10 +79,11 @@ impl Table for MemoryTable {
             MemoryColumn::Bools(values) => {
                 values.get(row).copied().flatten().map_or(Cell::Null, Cell::Bool)
             }
-            MemoryColumn::Texts(values) => match values.get(row) {
-                Some(Some(text)) => Cell::Text(text.trim()),
-                _ => Cell::Null,
-            },
+            MemoryColumn::Texts { codes, values } => {
+                let code = codes.get(row).and_then(|&code| usize::try_from(code).ok());
+                code.and_then(|code| values.get(code))
+                    .map_or(Cell::Null, |text| Cell::Text(text.trim()))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const { thresholds, models, figures, area } = data;
+  const { thresholds, panels, figures, area } = data;
   const byId = (id) => document.getElementById(id);
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -70,56 +70,26 @@
     show(false);
   }
 
+  // -- several classes: one is looked at, the others wait ------------------------------------
+  const picker = byId("class-picker");
+  const pick = () => {
+    for (const part of document.querySelectorAll(".panel[data-class]")) {
+      part.hidden = part.dataset.class !== picker.value;
+    }
+  };
+  if (picker) {
+    picker.addEventListener("change", pick);
+    pick();
+  }
+
   // -- the threshold ------------------------------------------------------------------------
-  const slider = byId("threshold-slider");
-  const costSlider = byId("cost-slider");
   const counts = (model, k) => {
     const [negatives, positives] = model.totals;
     const [fp, tp] = [model.negatives[k], model.positives[k]];
     return { tp, fp, fn: positives - tp, tn: negatives - fp };
   };
-  const markers = [];
-  for (const [id, figure] of Object.entries(figures)) {
-    if (!figure.marker) continue;
-    const svg = byId("figure-" + id).querySelector("svg");
-    if (figure.marker === "line") {
-      const line = shape(svg, "line", "mark");
-      markers.push((k) => upright(line, place(figure, thresholds[k])));
-    } else {
-      models.forEach((model) => {
-        const dot = shape(svg, "circle", "mark");
-        dot.setAttribute("r", 4);
-        markers.push((k) => {
-          const { tp, fp } = counts(model, k);
-          dot.setAttribute("cx", area.left + (area.width * fp) / model.totals[0]);
-          dot.setAttribute("cy", area.top + area.height * (1 - tp / model.totals[1]));
-          dot.setAttribute("visibility", "visible");
-        });
-      });
-    }
-  }
   const share = (part, whole) => (whole > 0 ? percent(part / whole) : "–");
-  const showThreshold = () => {
-    const k = Number(slider.value);
-    byId("threshold-value").textContent = String(thresholds[k]);
-    slider.setAttribute("aria-valuetext", "threshold " + thresholds[k]);
-    for (const model of models) {
-      const matrix = byId("matrix-" + model.letter);
-      const c = counts(model, k);
-      for (const cell of matrix.querySelectorAll("[data-cell]")) {
-        cell.textContent = rounded(c[cell.dataset.cell]);
-      }
-      matrix.querySelector(".at").textContent = String(thresholds[k]);
-      const all = c.tp + c.fp + c.fn + c.tn;
-      byId("rates-" + model.letter).textContent =
-        `Precision ${share(c.tp, c.tp + c.fp)}, recall ${share(c.tp, c.tp + c.fn)}, ` +
-        `specificity ${share(c.tn, c.tn + c.fp)}, accuracy ${share(c.tp + c.tn, all)}; ` +
-        `${share(c.tp + c.fp, all)} of the rows are called positive.`;
-    }
-    for (const move of markers) move(k);
-  };
-
-  // -- the cost: 1, 1.2, 1.5, ... times 10 to some power, and one over these -----------------
+  // The cost: 1, 1.2, 1.5, ... times 10 to some power, and one over these.
   const STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
   const ratioOf = (position) => {
     const k = Math.abs(position - 30);
@@ -130,29 +100,76 @@
     const { fp, fn } = counts(model, k);
     return fp + ratio * fn;
   };
-  const showCost = () => {
-    const { value: ratio, label } = ratioOf(Number(costSlider.value));
-    const ideal = 1 / (1 + ratio);
-    byId("cost-value").textContent = label;
-    costSlider.setAttribute("aria-valuetext", `a miss costs ${label} false alarms`);
-    const model = models[0];
-    let best = 0;
-    thresholds.forEach((t, k) => {
-      const [now, least] = [cost(model, k, ratio), cost(model, best, ratio)];
-      const close = Math.abs(t - ideal) < Math.abs(thresholds[best] - ideal);
-      const same = Math.abs(now - least) <= 1e-9 * Math.max(now, least);
-      if (same ? close : now < least) best = k;
-    });
-    slider.value = best;
+  for (const { suffix, models } of panels) control(suffix, models);
+
+  // The sliders of one place: the figures and matrices whose names end as theirs do.
+  function control(suffix, models) {
+    const slider = byId("threshold-slider" + suffix);
+    const costSlider = byId("cost-slider" + suffix);
+    const markers = [];
+    for (const [id, figure] of Object.entries(figures)) {
+      if (!figure.marker || figure.suffix !== suffix) continue;
+      const svg = byId("figure-" + id).querySelector("svg");
+      if (figure.marker === "line") {
+        const line = shape(svg, "line", "mark");
+        markers.push((k) => upright(line, place(figure, thresholds[k])));
+      } else {
+        models.forEach((model) => {
+          const dot = shape(svg, "circle", "mark");
+          dot.setAttribute("r", 4);
+          markers.push((k) => {
+            const { tp, fp } = counts(model, k);
+            dot.setAttribute("cx", area.left + (area.width * fp) / model.totals[0]);
+            dot.setAttribute("cy", area.top + area.height * (1 - tp / model.totals[1]));
+            dot.setAttribute("visibility", "visible");
+          });
+        });
+      }
+    }
+    const showThreshold = () => {
+      const k = Number(slider.value);
+      byId("threshold-value" + suffix).textContent = String(thresholds[k]);
+      slider.setAttribute("aria-valuetext", "threshold " + thresholds[k]);
+      for (const model of models) {
+        const matrix = byId("matrix-" + model.letter + suffix);
+        const c = counts(model, k);
+        for (const cell of matrix.querySelectorAll("[data-cell]")) {
+          cell.textContent = rounded(c[cell.dataset.cell]);
+        }
+        matrix.querySelector(".at").textContent = String(thresholds[k]);
+        const all = c.tp + c.fp + c.fn + c.tn;
+        byId("rates-" + model.letter + suffix).textContent =
+          `Precision ${share(c.tp, c.tp + c.fp)}, recall ${share(c.tp, c.tp + c.fn)}, ` +
+          `specificity ${share(c.tn, c.tn + c.fp)}, accuracy ${share(c.tp + c.tn, all)}; ` +
+          `${share(c.tp + c.fp, all)} of the rows are called positive.`;
+      }
+      for (const move of markers) move(k);
+    };
+
+    const showCost = () => {
+      const { value: ratio, label } = ratioOf(Number(costSlider.value));
+      const ideal = 1 / (1 + ratio);
+      byId("cost-value" + suffix).textContent = label;
+      costSlider.setAttribute("aria-valuetext", `a miss costs ${label} false alarms`);
+      const model = models[0];
+      let best = 0;
+      thresholds.forEach((t, k) => {
+        const [now, least] = [cost(model, k, ratio), cost(model, best, ratio)];
+        const close = Math.abs(t - ideal) < Math.abs(thresholds[best] - ideal);
+        const same = Math.abs(now - least) <= 1e-9 * Math.max(now, least);
+        if (same ? close : now < least) best = k;
+      });
+      slider.value = best;
+      showThreshold();
+      const all = model.totals[0] + model.totals[1];
+      byId("cost-words" + suffix).textContent =
+        `A miss costs ${label} false alarms: calibrated probabilities are best cut at ` +
+        `${Number(ideal.toPrecision(3))}; least cost on these data at ${thresholds[best]}, ` +
+        `${rounded(cost(model, best, ratio) / all)} false alarms a row.`;
+    };
+    slider.addEventListener("input", showThreshold);
+    costSlider.addEventListener("input", showCost);
+    byId("cost-value" + suffix).textContent = ratioOf(Number(costSlider.value)).label;
     showThreshold();
-    const all = model.totals[0] + model.totals[1];
-    byId("cost-words").textContent =
-      `A miss costs ${label} false alarms: calibrated probabilities are best cut at ` +
-      `${Number(ideal.toPrecision(3))}; least cost on these data at ${thresholds[best]}, ` +
-      `${rounded(cost(model, best, ratio) / all)} false alarms a row.`;
-  };
-  slider.addEventListener("input", showThreshold);
-  costSlider.addEventListener("input", showCost);
-  byId("cost-value").textContent = ratioOf(Number(costSlider.value)).label;
-  showThreshold();
+  }
 })();

@@ -65,17 +65,44 @@ impl Axis {
         let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
         let first = (self.low / step - 1e-9).ceil() as i64;
         let last = (self.high / step + 1e-9).floor() as i64;
-        (first..=last)
-            .map(|k| {
-                let value = k as f64 * step;
-                let text = match self.scale {
-                    // -0 reads oddly.
-                    Scale::Linear => format!("{:.decimals$}", value + 0.0),
-                    Scale::Log => power_of_ten(value as i32),
-                };
-                ((value - self.low) / span, text)
-            })
-            .collect()
+        // -0 reads oddly.
+        let fixed = |value: f64| format!("{:.decimals$}", value + 0.0);
+        let values: Vec<f64> = (first..=last).map(|k| k as f64 * step).collect();
+        let long = values.iter().any(|&value| text_width(&fixed(value)) > ROOM);
+        let text = |value: f64| match self.scale {
+            Scale::Linear if long => short(value, step),
+            Scale::Linear => fixed(value),
+            Scale::Log => power_of_ten(value as i32),
+        };
+        values.iter().map(|&value| ((value - self.low) / span, text(value))).collect()
+    }
+}
+
+/// Room for a number between the area and the name of the vertical axis, in pixels.
+pub(super) const ROOM: f64 = 41.0;
+
+/// About the width of a number in Helvetica or Arial of 13 pixels: no fonts are measured.
+pub(super) fn text_width(text: &str) -> f64 {
+    let width = |c| match c {
+        '.' | ',' => 3.7,
+        '-' => 4.4,
+        _ => 7.3,
+    };
+    text.chars().map(width).sum()
+}
+
+/// `2.5e-4`, with the digits that the steps between ticks need.
+fn short(value: f64, step: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let digits = (value.abs().log10().floor() - step.log10().floor()).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.digits$e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if mantissa.contains('.') => {
+            format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
     }
 }
 
@@ -109,6 +136,22 @@ mod tests {
         assert_eq!(texts(&Axis::linear("", -3.2, 4.1)), ["-2", "0", "2", "4"]);
         assert_eq!(texts(&Axis::log("", 2e-5, 0.4)), ["1e-4", "0.001", "0.01", "0.1"]);
         assert!(unit.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)));
+    }
+
+    #[test]
+    fn no_number_reaches_the_name_of_its_axis() {
+        for power in -9..9 {
+            for (low, high) in [(0.0, 1.0), (-1.0, 1.0), (0.25, 0.75), (3.0, 4.0)] {
+                let scale = 10f64.powi(power);
+                for text in texts(&Axis::linear("", low * scale, high * scale)) {
+                    // A sign more than the room is still clear of the name.
+                    assert!(super::text_width(&text) <= super::ROOM + 4.5, "{text}");
+                }
+            }
+        }
+        assert_eq!(texts(&Axis::linear("", 0.0, 5e-5))[1], "1e-5");
+        assert_eq!(texts(&Axis::linear("", 0.0, 1e6))[1], "2e5");
+        assert_eq!(texts(&Axis::linear("", 0.0, 0.03))[1], "0.01");
     }
 
     #[test]

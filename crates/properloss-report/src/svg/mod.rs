@@ -168,7 +168,7 @@ impl Panel {
              <text x=\"{:.2}\" y=\"-16\" text-anchor=\"middle\" font-size=\"15\" \
              font-weight=\"bold\">{}</text>\n\
              <text x=\"{:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(-46,{:.2}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+             <text transform=\"translate(-52,{:.2}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             width / 2.0,
             escaped(&self.title),
             width / 2.0,

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 
 /// What an average of candidates can cost on the rows that weighed it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct AveragingCost {
     /// `a = softmax(-L_j - r_j)`.
     pub weights: Vec<f64>,

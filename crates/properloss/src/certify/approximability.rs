@@ -114,6 +114,7 @@ pub fn interpolating_link(target: &dyn InverseLink, scores: &[f64]) -> Result<Pi
 
 /// The bounds on `inf_u E(u, ℓ)`, from the loosest to the tightest.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ApproximationBound {
     /// The smallest `ε` with a 2-vertex-connected neighbour graph.
     pub epsilon_biconnected: f64,

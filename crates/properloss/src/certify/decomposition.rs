@@ -12,6 +12,7 @@ use crate::link::{InverseLink, PiecewiseLink};
 ///
 /// Both suppose that every `w_t·x_i` is in the range of `u_t` (so it is after Step 4).
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Decomposition {
     /// `ℓ^t_t(S, w_t)`.
     pub loss: f64,

@@ -14,6 +14,7 @@ use crate::link::{InverseLink, PiecewiseLink};
 /// bound (the paper's kkkLOSS) is minimising the loss. For a learned loss it **changes with the
 /// link**, so the lower bound of two iterations cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct LabelInformation {
     /// `E[D_{U*}(y ‖ u(z))]`, the mixed loss of one link.
     pub loss: f64,

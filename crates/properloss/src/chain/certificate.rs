@@ -3,7 +3,7 @@
 //! Let `κ_0` be the multiplier of the first box and `κ_i = κ_{i-1} + ω_i (g(y_i) - c_i)`; then the
 //! Lagrangian is stationary at `y` whatever `κ_0` is, and since it is convex `y` minimises it. The
 //! signs that make it a lower bound of the problem are `κ_i <= 0` at a lower bound, `>= 0` at an
-//! upper one, `0` at a free link (mirrored for the last box). A multiplier of the wrong sign is
+//! upper one, `0` at a free edge (mirrored for the last box). A multiplier of the wrong sign is
 //! paired with a bound that the others imply (`lo <= v <= wall`), so the gap is finite always:
 //!
 //! ```text
@@ -12,9 +12,9 @@
 
 use rayon::prelude::*;
 
-use super::blocks::Chain;
-use super::curve::Curve;
-use super::solution::{EndState, LinkState};
+use super::general::blocks::Chain;
+use super::general::curve::Curve;
+use super::solution::{EdgeState, EndState};
 use crate::special::Sum;
 
 /// What is known about a point.
@@ -64,14 +64,14 @@ pub(super) fn certify(
     chain: &Chain,
     curve: impl Curve,
     v: &[f64],
-    links: &[LinkState],
+    edges: &[EdgeState],
 ) -> Certificate {
-    let signs = signs(chain, curve, v, links);
-    with_gap(chain, curve, v, links, &signs)
+    let signs = signs(chain, curve, v, edges);
+    with_gap(chain, curve, v, edges, &signs)
 }
 
 /// Pass 1: the interval of κ_0 that the signs ask for. In parts that know nothing of each other.
-pub(super) fn signs(chain: &Chain, curve: impl Curve, v: &[f64], links: &[LinkState]) -> Signs {
+pub(super) fn signs(chain: &Chain, curve: impl Curve, v: &[f64], edges: &[EdgeState]) -> Signs {
     let frame = &chain.frame;
     let last = v.len() - 1;
     let (parts, range) = parts_of(v.len());
@@ -86,11 +86,11 @@ pub(super) fn signs(chain: &Chain, curve: impl Curve, v: &[f64], links: &[LinkSt
     let last_state = end(v[last] <= frame.last_min + contact, v[last] >= frame.wall - contact);
     let signs = |i: usize| {
         if i < last {
-            match links[i] {
-                LinkState::Free => (true, true),
-                LinkState::Lower => (true, false),
-                LinkState::Upper => (false, true),
-                LinkState::Tied => (false, false),
+            match edges[i] {
+                EdgeState::Free => (true, true),
+                EdgeState::Lower => (true, false),
+                EdgeState::Upper => (false, true),
+                EdgeState::Tied => (false, false),
             }
         } else {
             match last_state {
@@ -146,7 +146,7 @@ pub(super) fn with_gap(
     chain: &Chain,
     curve: impl Curve,
     v: &[f64],
-    links: &[LinkState],
+    edges: &[EdgeState],
     signs: &Signs,
 ) -> Certificate {
     let Signs { first, last: last_state, start, residual, offsets } = *signs;
@@ -176,11 +176,11 @@ pub(super) fn with_gap(
                 break;
             }
             let (rise, room) = (v[i + 1] - v[i], chain.gap(i).min(span));
-            let (below, above) = match links[i] {
-                LinkState::Free => (rise, room - rise),
-                LinkState::Lower => (0.0, room),
-                LinkState::Upper => (room, 0.0),
-                LinkState::Tied => (0.0, 0.0),
+            let (below, above) = match edges[i] {
+                EdgeState::Free => (rise, room - rise),
+                EdgeState::Lower => (0.0, room),
+                EdgeState::Upper => (room, 0.0),
+                EdgeState::Tied => (0.0, 0.0),
             };
             gap += paired(kappa, below, above);
         }

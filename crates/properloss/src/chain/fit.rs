@@ -1,14 +1,14 @@
 //! `fit` of the paper: from the values at the scores to a link that runs from 0 to 1.
 
 use super::problem::{check_scores, same_length};
-use super::solution::{ChainSolution, LinkState};
+use super::solution::{ChainSolution, EdgeState};
 use crate::error::{Error, Result};
 use crate::piecewise::PiecewiseAffine;
 
 /// The piecewise-affine link through `(z_i, y_i)`, extended on both sides to 0 and to 1.
 ///
 /// `z_min = z_1 - y_1 / s` and `z_max = z_m + (1 - y_m) / s` with the end slope `s = n`, the widest
-/// link (`s = N` if `n = 0`). A straight run of links at the same bound becomes one piece, so the
+/// link (`s = N` if `n = 0`). A straight run of edges at the same bound becomes one piece, so the
 /// slopes stay in `[n, N]` up to the rounding of one division, and the link has no more pieces
 /// than it needs. Needs `n > 0`: a flat piece has no inverse.
 pub fn fit_link(solution: &ChainSolution, scores: &[f64]) -> Result<PiecewiseAffine> {
@@ -46,20 +46,20 @@ pub fn fit_link_with(
     } else {
         link.start(scores[0]);
     }
-    // A link of positive width that is held by both bounds is straight at the lower one.
-    let state = |i: usize| match solution.links[i] {
-        LinkState::Tied if scores[i + 1] > scores[i] => LinkState::Lower,
+    // An edge of positive width that is held by both bounds is straight at the lower one.
+    let state = |i: usize| match solution.edges[i] {
+        EdgeState::Tied if scores[i + 1] > scores[i] => EdgeState::Lower,
         state => state,
     };
-    let mut run = LinkState::Free;
+    let mut run = EdgeState::Free;
     for i in 1..=last {
-        if state(i - 1) != LinkState::Tied {
+        if state(i - 1) != EdgeState::Tied {
             run = state(i - 1);
         }
         // Of equal scores the last one decides; inside a straight run no knot is needed.
-        let next = if i < last { state(i) } else { LinkState::Free };
-        let straight = next == run && run != LinkState::Free;
-        if next != LinkState::Tied && !straight {
+        let next = if i < last { state(i) } else { EdgeState::Free };
+        let straight = next == run && run != EdgeState::Free;
+        if next != EdgeState::Tied && !straight {
             link.add(scores[i], y[i]);
         }
     }

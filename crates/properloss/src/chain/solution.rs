@@ -1,9 +1,9 @@
 //! The answer with its certificate.
 
-/// Where the link between two neighbours stands.
+/// Where an edge of the chain, from a value to the next, stands between its bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum LinkState {
+pub enum EdgeState {
     /// `n dz < dy < N dz`.
     Free,
     /// `dy = n dz`.
@@ -29,11 +29,12 @@ pub enum EndState {
 
 /// The minimiser, its active set and its certificate.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ChainSolution {
     /// `y_i`, one for each score.
     pub values: Vec<f64>,
-    /// The state of each of the `m - 1` links.
-    pub links: Vec<LinkState>,
+    /// The state of each of the `m - 1` edges.
+    pub edges: Vec<EdgeState>,
     /// The state of the first value.
     pub first: EndState,
     /// The state of the last value.
@@ -62,7 +63,7 @@ impl Default for ChainSolution {
     fn default() -> Self {
         Self {
             values: Vec::new(),
-            links: Vec::new(),
+            edges: Vec::new(),
             first: EndState::Free,
             last: EndState::Free,
             kkt_residual: 0.0,

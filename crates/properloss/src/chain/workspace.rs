@@ -1,15 +1,14 @@
 //! `solve`, and the buffers it keeps between calls.
 
-use super::blocks::{Chain, balance_blocks};
 use super::certificate::{Certificate, certify, signs, with_gap};
-use super::curve::{Curve, Identity, Pieces, Smooth, Units};
+use super::core::{CoreWork, Stores, solve_whole};
+use super::general::blocks::{Chain, balance_blocks};
+use super::general::curve::{Curve, Identity, Pieces, Smooth, Units};
+use super::general::zero_weights::Compacted;
 use super::general::{Trial, minimise, warm_start};
+use super::long::{LONG, Reduced, SHARE};
 use super::problem::{ChainProblem, Objective, Validated};
-use super::quadratic::{CoreWork, Stores};
-use super::reduced::{LONG, Reduced, SHARE};
-use super::solution::{ChainSolution, LinkState};
-use super::whole::solve_whole;
-use super::zero_weights::Compacted;
+use super::solution::{ChainSolution, EdgeState};
 use crate::error::Result;
 
 /// Solves the problem; allocates what it needs. For repeated solves use a [`Workspace`].
@@ -92,7 +91,7 @@ impl Workspace {
             frame: compacted.map_or(checked.frame, |c| c.frame),
         };
         self.solution.values.resize(m, 0.0);
-        self.solution.links.resize(m - 1, LinkState::Free);
+        self.solution.edges.resize(m - 1, EdgeState::Free);
         let total = checked.total_weight;
         match problem.objective {
             Objective::Quadratic { .. } => self.solve_quadratic(&chain, total),
@@ -113,34 +112,34 @@ impl Workspace {
 
     fn solve_quadratic(&mut self, chain: &Chain, total_weight: f64) {
         let solution = &mut self.solution;
-        let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
+        let (v, edges) = (&mut solution.values[..], &mut solution.edges[..]);
         let tolerance = POLISH * total_weight;
         let reduced = if chain.len() >= LONG {
             let limits = (tolerance, chain.len() / SHARE);
-            self.reduced.solve(&mut self.stores, chain, limits, v, links)
+            self.reduced.solve(&mut self.stores, chain, limits, v, edges)
         } else {
             None
         };
         let (work, mut found) = reduced.unwrap_or_else(|| {
             let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
             let gap = |i: usize| chain.gap(i);
-            let work = solve_whole(&mut self.stores, &chain.frame, point, gap, v, links);
-            (work, signs(chain, Identity, v, links))
+            let work = solve_whole(&mut self.stores, &chain.frame, point, gap, v, edges);
+            (work, signs(chain, Identity, v, edges))
         });
         if found.residual > tolerance {
-            balance_blocks(chain, Identity, v, links, (0, chain.len() - 1));
-            found = signs(chain, Identity, v, links);
+            balance_blocks(chain, Identity, v, edges, (0, chain.len() - 1));
+            found = signs(chain, Identity, v, edges);
         }
-        let certificate = with_gap(chain, Identity, v, links, &found);
+        let certificate = with_gap(chain, Identity, v, edges, &found);
         write_certificate(solution, &certificate, &work, 1, total_weight, 1.0);
     }
 
     fn solve_general(&mut self, chain: &Chain, curve: impl Curve, total_weight: f64) {
         let solution = &mut self.solution;
-        let (v, links) = (&mut solution.values[..], &mut solution.links[..]);
-        warm_start(chain, &curve, v, links);
-        let work = minimise(chain, curve, &mut self.stores[0], &mut self.trial, v, links);
-        let certificate = certify(chain, curve, v, links);
+        let (v, edges) = (&mut solution.values[..], &mut solution.edges[..]);
+        warm_start(chain, &curve, v, edges);
+        let work = minimise(chain, curve, &mut self.stores[0], &mut self.trial, v, edges);
+        let certificate = certify(chain, curve, v, edges);
         let passes = work.points.div_ceil(chain.len());
         let scale = chain.units.scale;
         write_certificate(solution, &certificate, &work.core, passes, total_weight, scale);

@@ -45,6 +45,21 @@ pub fn instruction_set() -> &'static str {
     }
 }
 
+/// Whether the scores have an intercept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intercept {
+    /// It is learned: the last coordinate of the weights.
+    Learned,
+    /// The scores are `w·x` alone.
+    Zero,
+}
+
+impl From<bool> for Intercept {
+    fn from(learned: bool) -> Self {
+        if learned { Self::Learned } else { Self::Zero }
+    }
+}
+
 /// Rows under a fitted scaling, with an optional intercept as the last coordinate.
 #[derive(Debug, Clone)]
 pub struct Design<'a> {
@@ -57,7 +72,7 @@ pub struct Design<'a> {
 
 impl<'a> Design<'a> {
     /// Fits `scaling` to the rows of positive weight and puts it over all rows.
-    pub fn new(sample: &Sample<'a>, scaling: Scaling, intercept: bool) -> Self {
+    pub fn new(sample: &Sample<'a>, scaling: Scaling, intercept: Intercept) -> Self {
         let scaling = scaling.fit(sample);
         Self::from_parts(sample.matrix(), scaling, intercept)
     }
@@ -67,7 +82,7 @@ impl<'a> Design<'a> {
     pub fn with_fitted(
         matrix: Matrix<'a>,
         scaling: FittedScaling,
-        intercept: bool,
+        intercept: Intercept,
     ) -> Result<Self> {
         let design = Self::with_unchecked_values(matrix, scaling, intercept)?;
         matrix.check_finite()?;
@@ -80,7 +95,7 @@ impl<'a> Design<'a> {
     pub(crate) fn with_unchecked_values(
         matrix: Matrix<'a>,
         scaling: FittedScaling,
-        intercept: bool,
+        intercept: Intercept,
     ) -> Result<Self> {
         if matrix.columns() == 0 {
             return Err(Error::TooShort { what: "columns", length: 0, minimum: 1 });
@@ -89,7 +104,7 @@ impl<'a> Design<'a> {
         Ok(Self::from_parts(matrix, scaling, intercept))
     }
 
-    fn from_parts(matrix: Matrix<'a>, scaling: FittedScaling, intercept: bool) -> Self {
+    fn from_parts(matrix: Matrix<'a>, scaling: FittedScaling, intercept: Intercept) -> Self {
         let row_factors = matches!(scaling, FittedScaling::UnitRows).then(|| {
             let mut factors = statistics::row_norms(&matrix);
             for factor in &mut factors {
@@ -97,6 +112,7 @@ impl<'a> Design<'a> {
             }
             factors
         });
+        let intercept = intercept == Intercept::Learned;
         Self { matrix, scaling, intercept, row_factors }
     }
 

@@ -4,6 +4,7 @@ use super::{Design, statistics};
 
 /// An estimate of `λ_max(E[x̃ x̃'])` from below and a bound from above.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SpectralNorm {
     /// The Rayleigh quotient of the last power iterate: never above `λ_max` (up to rounding).
     pub estimate: f64,

@@ -18,6 +18,7 @@ pub struct Parameter {
 
 /// A named link.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct LinkEntry {
     /// The name used in files and on the command line.
     pub name: &'static str,

@@ -27,6 +27,7 @@ pub struct CanonicalLoss {
 
 /// How far a loss is from symmetric, see [`CanonicalLoss::symmetry`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Symmetry {
     /// `u⁻¹(1/2)`, the score about which a symmetric link is symmetric.
     pub centre: f64,

@@ -46,6 +46,7 @@ impl<'a> PartialLosses<'a> {
 
 /// The answer of [`check_properness`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Properness {
     /// The largest `risk(π, π) - risk(π, p)` found: what honesty costs at worst. Not above
     /// `rounding` for a proper loss.

@@ -64,6 +64,7 @@ pub struct CorpDecomposition {
 /// Murphy's decomposition over bins, with what the bins lose:
 /// `brier = reliability - resolution + uncertainty + within`.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct BinnedDecomposition {
     /// The Brier score.
     pub brier: f64,

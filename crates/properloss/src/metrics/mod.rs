@@ -6,6 +6,7 @@
 //! matters.
 
 mod calibration;
+mod classes;
 mod ranking;
 mod scoring;
 
@@ -14,6 +15,7 @@ pub use calibration::{
     corp_decomposition, expected_calibration_error, maximum_calibration_error, reliability_bins,
     reliability_curve,
 };
+pub use classes::{ClassMeasures, ClassSummary, most_probable};
 pub use ranking::auc;
 pub use scoring::{LOG_LOSS_CLIP, accuracy, brier, log_loss};
 

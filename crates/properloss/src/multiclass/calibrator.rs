@@ -12,12 +12,14 @@ use super::{LEAST_RAMPS, RAMP_DOUBT, RAMP_TAUS, Scored, blended_likelihood, sigm
 use crate::error::{Error, Result};
 use crate::link::vector::{Mixture, VectorLink, log_sum_exp, softmax_into};
 use crate::proper::Folds;
+use crate::setters::setters;
 
 /// What a temperature costs in the score: one nat.
 const TEMPERATURE_PRICE: f64 = 1.0;
 
 /// Options of the calibrator for several classes.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct MulticlassCalibrator {
     /// Who is held out with whom.
     pub folds: Folds,
@@ -28,6 +30,13 @@ pub struct MulticlassCalibrator {
     /// The ratios `tau >= 1` that are weighed; the first is 1.
     pub share_bounds: Vec<f64>,
 }
+
+setters!(MulticlassCalibrator {
+    with_folds = folds: Folds,
+    with_probabilities = probabilities: bool,
+    with_preserve_order = preserve_order: bool,
+    with_share_bounds = share_bounds: Vec<f64>,
+});
 
 impl Default for MulticlassCalibrator {
     fn default() -> Self {
@@ -42,6 +51,7 @@ impl Default for MulticlassCalibrator {
 
 /// A fitted calibration `z -> p(t z)`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MulticlassCalibration {
     /// The factor of the scores.
     pub temperature: f64,

@@ -30,11 +30,12 @@ pub use link::ShareBound;
 pub use path::ClassPathPoint;
 pub use sample::{ClassSample, NEVER};
 
-use crate::design::{Design, FittedScaling, Scaling};
+use crate::design::{Design, FittedScaling, Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::vector::Mixture;
 use crate::proper::Folds;
 use crate::sample::{Matrix, Sample};
+use crate::setters::setters;
 use curve::Curve;
 use descent::{States, Stop};
 use link::{Link, Parts, Scored};
@@ -69,6 +70,7 @@ const RAMP_TAUS: [f64; 2] = [2.5, 10.0];
 /// # Ok::<(), properloss::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct MulticlassProperLoss {
     /// Who is held out with whom.
     pub folds: Folds,
@@ -86,6 +88,16 @@ pub struct MulticlassProperLoss {
     pub preserve_order: bool,
 }
 
+setters!(MulticlassProperLoss {
+    with_folds = folds: Folds,
+    with_class_weight = class_weight: Vec<f64>,
+    with_grid = grid: Vec<f64>,
+    with_scale_exponents = scale_exponents: Vec<f64>,
+    with_share_bounds = share_bounds: Vec<f64>,
+    with_refit = refit: bool,
+    with_preserve_order = preserve_order: bool,
+});
+
 impl Default for MulticlassProperLoss {
     fn default() -> Self {
         Self {
@@ -102,6 +114,7 @@ impl Default for MulticlassProperLoss {
 
 /// A fitted classifier `x -> p(W x + b)` and what cross-validation weighed.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MulticlassFit {
     /// Weights on the features as they were given, class after class.
     pub coefficients: Vec<f64>,
@@ -146,7 +159,7 @@ impl MulticlassProperLoss {
         // The standardisation looks at rows and weights alone.
         let rest: Vec<u8> = labels.iter().map(|&y| u8::from(y > 0)).collect();
         let two = Sample::new(sample.matrix(), &rest, Some(&weights))?;
-        let design = Design::new(&two, Scaling::Standardise, true);
+        let design = Design::new(&two, Scaling::Standardise, Intercept::Learned);
         let FittedScaling::Standardise { mean, factor } = design.scaling() else {
             return Err(Error::TooShort { what: "columns", length: 0, minimum: 1 });
         };
@@ -341,7 +354,7 @@ pub fn class_scores(
             other_length: coefficients.len(),
         });
     }
-    let design = Design::with_fitted(*matrix, FittedScaling::None, true)?;
+    let design = Design::with_fitted(*matrix, FittedScaling::None, Intercept::Learned)?;
     let rows = matrix.rows();
     let mut result = vec![0.0; rows * classes];
     let (mut z, mut w) = (vec![0.0; rows], vec![0.0; columns + 1]);

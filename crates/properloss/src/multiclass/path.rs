@@ -38,6 +38,7 @@ const STOP: Stop = Stop { decrease: 3e-3, max_steps: 100 };
 
 /// One strength of the path, as it is shown to the user.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ClassPathPoint {
     /// Inverse strength `C` of the penalty `|W|² / (2 C)` on the summed loss of standardised
     /// columns; 0 is the model of the intercepts alone.

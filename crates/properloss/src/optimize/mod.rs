@@ -24,6 +24,7 @@ use std::ops::ControlFlow;
 
 use crate::link::InverseLink;
 use crate::loss::LossKind;
+use crate::setters::setters;
 
 /// What is minimised.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +52,7 @@ pub enum Solver {
 
 /// When to stop, and how to step.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Options {
     /// Converged when the Euclidean norm of the gradient is at most this.
     pub gradient_tolerance: f64,
@@ -59,6 +61,8 @@ pub struct Options {
     /// How the steps are solved for.
     pub solver: Solver,
 }
+
+setters!(Options { with_gradient_tolerance = gradient_tolerance: f64, with_max_iter = max_iter: usize, with_solver = solver: Solver });
 
 impl Default for Options {
     fn default() -> Self {
@@ -99,6 +103,7 @@ pub enum Stop {
 
 /// The point found, and the evidence.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Minimum {
     /// The coefficients, the intercept last if the design has one.
     pub w: Vec<f64>,

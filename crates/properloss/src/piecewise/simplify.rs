@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 
 /// A simplified function and the error made.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Simplified {
     /// The function, on a subset of the knots.
     pub function: PiecewiseAffine,

@@ -14,6 +14,7 @@ use super::lines;
 use super::smooth::{self, Bins, LinkPoint, Smooth};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
+use crate::setters::setters;
 
 /// What goes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,6 +47,7 @@ impl ScoreKind {
 
 /// Options of the calibrator; the defaults need no thought.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Calibrator {
     /// Who is held out with whom.
     pub folds: Folds,
@@ -54,6 +56,12 @@ pub struct Calibrator {
     /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing.
     pub smoothness: Vec<f64>,
 }
+
+setters!(Calibrator {
+    with_folds = folds: Folds,
+    with_kind = kind: ScoreKind,
+    with_smoothness = smoothness: Vec<f64>,
+});
 
 impl Default for Calibrator {
     fn default() -> Self {
@@ -67,6 +75,7 @@ impl Default for Calibrator {
 
 /// A fitted calibration.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Calibration {
     /// `e` of [`ScoreKind::Probabilities`]; `None` where scores went in.
     pub margin: Option<f64>,

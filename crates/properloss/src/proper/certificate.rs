@@ -33,6 +33,7 @@ const LEAST_BELIEF: f64 = 1e-30;
 /// more than a constant beside the sigmoid. In nats, *in total* over all rows (weights count).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct LinkCost {
     /// Summed cross-fitted log-loss of the averaged link less that of the sigmoid; negative where the
     /// link gained.

@@ -2,7 +2,7 @@
 
 use crate::link::InverseLink;
 
-/// Loss, its derivative in the score, and a curvature that is never negative.
+/// Loss, and its derivative in the score.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     pub loss: f64,

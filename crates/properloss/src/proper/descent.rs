@@ -3,15 +3,16 @@
 //! Remembered are steps `s` and the changes `y` of the *unpenalised* gradient along them; under the
 //! penalty `P` a pair is `(s, y + P s)`. So another strength starts with a metric that is right for
 //! it, and with the gradient: its first step costs no pass. The first metric is `H_k + P` where the
-//! Hessians are known (then this is Newton's method), else `|y|/|s| + P`.
+//! Hessians are known (then this is Newton's method), else `|y|/|s| + P` (`products.rs`).
 
 use super::curve::Curve;
 use super::linalg::{lane_add, lane_add_product, lane_dot, lane_weighted};
-use super::metric::Metric;
-use super::rows::{FoldRows, Halt, Halted, LANES, Lane};
+use super::metric::{Dense, Metric};
+use super::products::{Moves, Pair, Place, Products, accept, advance_along};
+use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
 
 /// Steps remembered, at most and at least.
-const MAX_MEMORY: usize = 12;
+const MAX_MEMORY: usize = 8;
 const MIN_MEMORY: usize = 4;
 /// Steps that gain less, in nats, are not remembered: their `y` is mostly rounding.
 const LEAST_DECREMENT: f64 = 1e-8;
@@ -25,17 +26,15 @@ const MAX_BACKTRACKS: usize = 30;
 pub(super) struct Stop {
     /// Expected decrease of the summed loss, in nats: below it a model is done.
     pub decrease: f64,
+    /// Below this share of it where no pass has looked yet: one has to be nearer to leave it at that.
+    pub unseen: f64,
     /// Most steps of a model.
     pub max_steps: usize,
 }
 
-/// A step and the change of the unpenalised gradient along it; zero in the lanes that did not move.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Pair {
-    s: Vec<Lane>,
-    y: Vec<Lane>,
-}
+/// Asked after every pass, with the held-out loss: a decrease that is small enough by now, if it is larger
+/// than that of [`Stop`].
+pub(super) type Enough<'a> = &'a dyn Fn(f64) -> f64;
 
 /// Where eight models are, and what is known of their loss.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,37 +67,39 @@ pub(super) struct Descended {
     /// One step further, which cost no pass.
     pub w: Vec<Lane>,
     pub passes: usize,
+    /// The expected decrease that was small enough.
+    pub decrease: f64,
     /// Expected decrease at the start, and after the first pass.
     pub expected: [Lane; 2],
+    /// Of the held-out scores at the anchor, if there was a pass.
+    pub held_out: Option<HeldOut>,
 }
 
 impl Walkers {
     /// `gamma`: a guess at the size of the Hessian. A step is remembered at the cost of four sums over
     /// the columns: not more of them than a pass is worth.
     pub(super) fn new(rows: &FoldRows<'_>, first: usize, gamma: Lane) -> Self {
-        let per_column = rows.matrix.stored() / rows.dimension();
+        let per_column = rows.stored / rows.dimension();
         let memory = (per_column / 3).clamp(MIN_MEMORY, MAX_MEMORY);
         Self { first, pairs: Vec::new(), gamma, memory }
     }
 
-    /// One step from `start` under a penalty, without a pass; and the gain it expects, in nats.
-    pub(super) fn step(
-        &self,
-        penalty: &[Lane],
-        metric: &Metric<'_>,
-        start: &Anchor,
-    ) -> (Vec<Lane>, Lane) {
-        let g = penalised(&start.gradient, penalty, &start.w);
-        let mut q = g.clone();
-        self.under(penalty).apply(self, metric, penalty, &mut q);
-        let gain = lane_dot(&g, &q).map(|decrement| 0.5 * decrement);
+    /// One step from `start` under a penalty, without a pass.
+    pub(super) fn step(&self, penalty: &[Lane], metric: &Metric<'_>, start: &Anchor) -> Vec<Lane> {
+        let history = History::new(self, metric, start.under(penalty));
         let mut w = start.w.clone();
-        lane_add(&[-1.0; LANES], &q, &mut w);
-        (w, gain)
+        let moves = Moves { on: [-1.0; LANES], back: [1.0; LANES], length: [1.0; LANES] };
+        history.advance(&self.pairs, start.under(penalty), moves, &mut w);
+        w
     }
 
-    /// Minimises `loss + Σ P w² / 2` from `start` on. `held_out` gets the held-out scores at the
-    /// anchor, if there was a pass.
+    /// The gain that the first step from `start` expects, in nats, over all lanes.
+    pub(super) fn gain(&self, penalty: &[Lane], metric: &Metric<'_>, start: &Anchor) -> f64 {
+        let history = History::new(self, metric, start.under(penalty));
+        history.decrements.iter().map(|decrement| 0.5 * decrement).sum()
+    }
+
+    /// Minimises `loss + Σ P w² / 2` from `start` on.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn descend(
         &mut self,
@@ -108,106 +109,114 @@ impl Walkers {
         metric: &Metric<'_>,
         start: &Anchor,
         stop: Stop,
-        held_out: &mut [f64],
+        enough: Option<Enough<'_>>,
         halt: Halt<'_>,
     ) -> Result<Descended, Halted> {
         let models = LANES.min(rows.models() - self.first);
         let mut at = start.clone();
-        let mut history = self.under(penalty);
+        let mut history = History::new(self, metric, at.under(penalty));
         let mut walk = [Walk::default(); LANES];
-        let mut direction = vec![[0.0; LANES]; at.w.len()];
+        let mut trial = at.w.clone();
+        let mut squares = lane_weighted(penalty, &at.w);
         let mut expected = [[0.0; LANES]; 2];
-        let mut passes = 0;
+        let (mut passes, mut decrease) = (0, stop.decrease);
+        let mut seen = None;
         loop {
-            // Directions of the lanes that moved; the others try a shorter step along the old one.
-            let g = penalised(&at.gradient, penalty, &at.w);
-            let mut q = g.clone();
-            history.apply(self, metric, penalty, &mut q);
-            let decrements = lane_dot(&g, &q);
+            // Lanes that moved take a new direction; the others try a shorter step along the old one.
             for l in 0..models {
                 let lane = &mut walk[l];
                 if !lane.moved {
                     continue;
                 }
-                lane.decrement = decrements[l];
-                lane.step = 1.0;
-                let gain = 0.5 * decrements[l];
-                // Where nothing was looked at yet, one has to be nearer to leave it at that.
-                let enough = if passes == 0 { 0.05 * stop.decrease } else { stop.decrease };
-                lane.live = gain > enough && gain.is_finite() && lane.steps < stop.max_steps;
-                lane.near = gain >= 0.0 && gain <= stop.decrease;
+                lane.decrement = history.decrements[l];
+                (lane.step, lane.length) = (1.0, 1.0);
+                let gain = 0.5 * lane.decrement;
+                let least = if passes == 0 { stop.unseen * decrease } else { decrease };
+                lane.live = gain > least && gain.is_finite() && lane.steps < stop.max_steps;
+                lane.near = gain >= 0.0 && gain <= decrease;
                 if passes < 2 {
                     expected[passes][l] = gain.max(0.0);
-                }
-            }
-            for (direction, q) in direction.iter_mut().zip(&q) {
-                for l in 0..models {
-                    if walk[l].moved {
-                        direction[l] = q[l];
-                    }
                 }
             }
             if !walk[..models].iter().any(|lane| lane.live) {
                 break;
             }
-            let steps: Lane =
-                std::array::from_fn(|l| if walk[l].live { -walk[l].step } else { 0.0 });
-            let mut trial = at.w.clone();
-            lane_add(&steps, &direction, &mut trial);
-            let sums = rows.lane_sums(curve, self.first, &trial, held_out, halt)?;
+            let chosen = |wanted: bool| {
+                move |lane: &Walk| if lane.live && lane.moved == wanted { -1.0 } else { 1.0 }
+            };
+            let moves = Moves {
+                on: walk.each_ref().map(chosen(true)),
+                back: walk.each_ref().map(chosen(false)),
+                length: walk.map(|lane| lane.length),
+            };
+            let after = history.advance(&self.pairs, at.under(penalty), moves, &mut trial);
+            let sums = rows.lane_sums(curve, self.first, &trial, halt)?;
             passes += 1;
-            let before = value(at.loss, penalty, &at.w);
-            let after = value(sums.loss, penalty, &trial);
             for l in 0..models {
-                walk[l].judge(before[l], after[l]);
+                let value = |loss: f64, squares: f64| loss + 0.5 * squares;
+                walk[l].judge(value(at.loss[l], squares[l]), value(sums.loss[l], after[l]));
             }
             let keep: [bool; LANES] =
                 std::array::from_fn(|l| l < models && walk[l].live && walk[l].moved);
+            for l in (0..LANES).filter(|&l| keep[l]) {
+                (at.loss[l], squares[l]) = (sums.loss[l], after[l]);
+            }
             let telling = std::array::from_fn(|l| keep[l] && walk[l].decrement > LEAST_DECREMENT);
-            let pair = Pair::between(&at, &trial, &sums.gradient, penalty, telling);
-            for j in 0..at.w.len() {
-                for l in 0..LANES {
-                    if keep[l] {
-                        at.w[j][l] = trial[j][l];
-                        at.gradient[j][l] = sums.gradient[j][l];
-                    }
-                }
+            self.remember(&mut at, &trial, &sums.gradient, penalty, keep, telling, &mut history);
+            history.update(self, at.under(penalty));
+            if let Some(enough) = enough {
+                decrease = stop.decrease.max(enough(rows.held_out(self.first, &sums).loss));
             }
-            for l in 0..LANES {
-                if keep[l] {
-                    at.loss[l] = sums.loss[l];
-                }
-            }
-            self.remember(pair, penalty, &mut history);
+            seen = Some(sums);
         }
         if walk[..models].iter().any(|lane| lane.stuck) {
-            rows.lane_sums(curve, self.first, &at.w, held_out, halt)?;
+            seen = Some(rows.lane_sums(curve, self.first, &at.w, halt)?);
             passes += 1;
         }
-        let last: Lane =
-            std::array::from_fn(|l| if l < models && walk[l].near { -1.0 } else { 0.0 });
-        let mut w = at.w.clone();
-        lane_add(&last, &direction, &mut w);
-        Ok(Descended { anchor: at, w, passes, expected })
+        // The last step costs no pass.
+        let on = std::array::from_fn(|l| if l < models && walk[l].near { -1.0 } else { 1.0 });
+        let moves = Moves { on, back: [1.0; LANES], length: [1.0; LANES] };
+        history.advance(&self.pairs, at.under(penalty), moves, &mut trial);
+        let held_out = seen.map(|sums| rows.held_out(self.first, &sums));
+        Ok(Descended { anchor: at, w: trial, passes, decrease, expected, held_out })
     }
 
-    fn remember(&mut self, pair: Pair, penalty: &[Lane], history: &mut History) {
-        let (ss, yy) = (lane_dot(&pair.s, &pair.s), lane_dot(&pair.y, &pair.y));
+    /// Moves on in the lanes of `keep`, and remembers the step in those of `telling`.
+    #[allow(clippy::too_many_arguments)]
+    fn remember(
+        &mut self,
+        at: &mut Anchor,
+        trial: &[Lane],
+        gradient: &[Lane],
+        penalty: &[Lane],
+        keep: [bool; LANES],
+        mut telling: [bool; LANES],
+        history: &mut History<'_>,
+    ) {
+        if !keep.contains(&true) {
+            return;
+        }
+        let mut pair = if self.pairs.len() == self.memory {
+            history.forget_oldest();
+            self.pairs.remove(0)
+        } else {
+            Pair::zero(trial.len())
+        };
+        let moved = keep.map(|keep| if keep { -1.0 } else { 1.0 });
+        let sizes =
+            accept(&mut at.w, &mut at.gradient, trial, gradient, penalty, &moved, &mut pair);
         for l in 0..LANES {
-            if ss[l] > 0.0 && yy[l] > 0.0 {
-                self.gamma[l] = (yy[l] / ss[l]).sqrt();
+            // Rounding must not hide the curvature.
+            let rounding = f64::EPSILON * (sizes.ss[l] * sizes.yy[l]).sqrt();
+            telling[l] &= sizes.sy[l] + sizes.sps[l] > rounding && sizes.sy[l].is_finite();
+            if telling[l] && sizes.ss[l] > 0.0 && sizes.yy[l] > 0.0 {
+                self.gamma[l] = (sizes.yy[l] / sizes.ss[l]).sqrt();
             }
         }
-        if self.pairs.len() == self.memory {
-            self.pairs.remove(0);
-            history.0.remove(0);
+        if telling != keep {
+            pair.keep(&telling);
         }
-        history.0.push(pair.under(penalty));
         self.pairs.push(pair);
-    }
-
-    fn under(&self, penalty: &[Lane]) -> History {
-        History(self.pairs.iter().map(|pair| pair.under(penalty)).collect())
     }
 }
 
@@ -221,7 +230,9 @@ struct Walk {
     near: bool,
     stuck: bool,
     decrement: f64,
+    /// Length of the trial along the direction, and relative to the trial before.
     step: f64,
+    length: f64,
     steps: usize,
     backtracks: usize,
 }
@@ -235,6 +246,7 @@ impl Default for Walk {
             stuck: false,
             decrement: 0.0,
             step: 1.0,
+            length: 1.0,
             steps: 0,
             backtracks: 0,
         }
@@ -264,7 +276,29 @@ impl Walk {
         // The minimum of the parabola through value, slope and trial value, kept in [0.1, 0.5].
         let rise = after - before + self.step * self.decrement;
         let best = if rise.is_finite() { 0.5 * self.step * self.decrement / rise } else { 0.1 };
-        self.step *= best.clamp(0.1, 0.5);
+        self.length = best.clamp(0.1, 0.5);
+        self.step *= self.length;
+    }
+}
+
+/// The remembered pairs under one penalty, and what they say at the anchor.
+struct History<'m> {
+    /// `g·H g`.
+    decrements: Lane,
+    kind: Directions<'m>,
+}
+
+enum Directions<'m> {
+    /// By inner products, in a diagonal metric.
+    Products(Products),
+    /// By the two loops, in a dense metric: `ŷ = y + P s` and `1 / s·ŷ` of every pair, oldest first; and
+    /// the direction.
+    Loops { dense: &'m Dense<'m>, first: usize, curved: Vec<(Vec<Lane>, Lane)>, q: Vec<Lane> },
+}
+
+impl Anchor {
+    fn under<'a>(&'a self, penalty: &'a [Lane]) -> Place<'a> {
+        Place { penalty, w: &self.w, gradient: &self.gradient }
     }
 }
 
@@ -275,80 +309,86 @@ fn penalised(gradient: &[Lane], penalty: &[Lane], w: &[Lane]) -> Vec<Lane> {
     sum
 }
 
-/// `loss + Σ P w² / 2`.
-fn value(loss: Lane, penalty: &[Lane], w: &[Lane]) -> Lane {
-    let sum = lane_weighted(penalty, w);
-    std::array::from_fn(|l| loss[l] + 0.5 * sum[l])
-}
-
-impl Pair {
-    /// `y + P s` and `1 / s·(y + P s)`.
-    fn under(&self, penalty: &[Lane]) -> (Vec<Lane>, Lane) {
-        let y = penalised(&self.y, penalty, &self.s);
-        let sy = lane_dot(&self.s, &y);
-        (y, sy.map(|sy| if sy > 0.0 { 1.0 / sy } else { 0.0 }))
+impl<'m> History<'m> {
+    fn new(walkers: &Walkers, metric: &'m Metric<'m>, place: Place<'_>) -> Self {
+        let kind = match metric {
+            Metric::Diagonal => {
+                Directions::Products(Products::new(&walkers.pairs, walkers.gamma, place))
+            }
+            Metric::Dense(dense) => Directions::Loops {
+                dense,
+                first: walkers.first,
+                curved: walkers.pairs.iter().map(|pair| under(pair, place.penalty)).collect(),
+                q: Vec::new(),
+            },
+        };
+        let mut history = Self { decrements: [0.0; LANES], kind };
+        history.look(&walkers.pairs, place);
+        history
     }
 
-    /// Zero in the lanes that are not kept, and where rounding hides the curvature.
-    fn between(
-        at: &Anchor,
-        trial: &[Lane],
-        gradient: &[Lane],
-        penalty: &[Lane],
-        mut keep: [bool; LANES],
-    ) -> Self {
-        let difference = |a: &[Lane], b: &[Lane]| {
-            let mut difference = a.to_vec();
-            lane_add(&[-1.0; LANES], b, &mut difference);
-            difference
-        };
-        let (mut s, mut y) = (difference(trial, &at.w), difference(gradient, &at.gradient));
-        let (ss, yy, sy) = (lane_dot(&s, &s), lane_dot(&y, &y), lane_dot(&s, &y));
-        let sps = lane_weighted(penalty, &s);
-        for l in 0..LANES {
-            keep[l] &= sy[l] + sps[l] > f64::EPSILON * (ss[l] * yy[l]).sqrt() && sy[l].is_finite();
-        }
-        if keep.contains(&false) {
-            for (s, y) in s.iter_mut().zip(&mut y) {
-                for l in 0..LANES {
-                    if !keep[l] {
-                        (s[l], y[l]) = (0.0, 0.0);
-                    }
-                }
+    fn forget_oldest(&mut self) {
+        match &mut self.kind {
+            Directions::Products(products) => products.forget_oldest(),
+            Directions::Loops { curved, .. } => {
+                curved.remove(0);
             }
         }
-        Self { s, y }
     }
-}
 
-/// The remembered pairs under one penalty, oldest first: `y + P s` and `1 / s·(y + P s)`.
-struct History(Vec<(Vec<Lane>, Lane)>);
+    /// After a pass: perhaps a new pair, and a new gradient.
+    fn update(&mut self, walkers: &Walkers, place: Place<'_>) {
+        match &mut self.kind {
+            Directions::Products(products) => {
+                products.update(&walkers.pairs, walkers.gamma, place);
+            }
+            Directions::Loops { curved, .. } => {
+                let new = walkers.pairs[curved.len()..].iter();
+                curved.extend(new.map(|pair| under(pair, place.penalty)));
+            }
+        }
+        self.look(&walkers.pairs, place);
+    }
 
-impl History {
     /// The two loops of L-BFGS (Nocedal and Wright, algorithm 7.4), in every lane.
-    fn apply(&self, walkers: &Walkers, metric: &Metric<'_>, penalty: &[Lane], q: &mut [Lane]) {
-        let pairs = || walkers.pairs.iter().zip(&self.0);
-        let mut coefficients = Vec::with_capacity(self.0.len());
-        for (pair, (y, rho)) in pairs().rev() {
+    fn look(&mut self, pairs: &[Pair], place: Place<'_>) {
+        let (dense, first, curved, q) = match &mut self.kind {
+            Directions::Products(products) => {
+                self.decrements = products.decrements();
+                return;
+            }
+            Directions::Loops { dense, first, curved, q } => (dense, *first, curved, q),
+        };
+        let g = penalised(place.gradient, place.penalty, place.w);
+        q.clone_from(&g);
+        let both = || pairs.iter().zip(curved.iter());
+        let mut coefficients = Vec::with_capacity(pairs.len());
+        for (pair, (y, rho)) in both().rev() {
             let sq = lane_dot(&pair.s, q);
             let a: Lane = std::array::from_fn(|l| rho[l] * sq[l]);
             lane_add(&a.map(|a| -a), y, q);
             coefficients.push(a);
         }
-        match metric {
-            Metric::Dense(dense) => dense.solve_lanes(walkers.first, q),
-            Metric::Diagonal => {
-                for (q, p) in q.iter_mut().zip(penalty) {
-                    for l in 0..LANES {
-                        q[l] /= walkers.gamma[l] + p[l];
-                    }
-                }
-            }
-        }
-        for ((pair, (y, rho)), a) in pairs().zip(coefficients.into_iter().rev()) {
+        dense.solve_lanes(first, q);
+        for ((pair, (y, rho)), a) in both().zip(coefficients.into_iter().rev()) {
             let yq = lane_dot(y, q);
             let b: Lane = std::array::from_fn(|l| a[l] - rho[l] * yq[l]);
             lane_add(&b, &pair.s, q);
         }
+        self.decrements = lane_dot(&g, q);
     }
+
+    fn advance(&self, pairs: &[Pair], place: Place<'_>, moves: Moves, trial: &mut [Lane]) -> Lane {
+        match &self.kind {
+            Directions::Products(products) => products.advance(pairs, place, moves, trial),
+            Directions::Loops { q, .. } => advance_along(q, place.w, place.penalty, moves, trial),
+        }
+    }
+}
+
+/// `y + P s` and `1 / s·(y + P s)`.
+fn under(pair: &Pair, penalty: &[Lane]) -> (Vec<Lane>, Lane) {
+    let y = penalised(&pair.y, penalty, &pair.s);
+    let sy = lane_dot(&pair.s, &y);
+    (y, sy.map(|sy| if sy > 0.0 { 1.0 / sy } else { 0.0 }))
 }

@@ -5,12 +5,12 @@ use crate::error::{Error, Result};
 /// How rows are put into folds for cross-validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folds {
-    /// `count` folds, shuffled, each with its share of both classes; fewer if a class has fewer
-    /// rows than that.
+    /// `count` folds, each with its share of both classes; fewer if a class has fewer rows than that.
+    /// Every `count` rows of a class in succession go to different folds, in a random order.
     Stratified {
         /// Number of folds.
         count: usize,
-        /// Seed of the shuffle.
+        /// Seed of the orders.
         seed: u64,
     },
     /// As [`Self::Stratified`], but rows of one group are never apart: `group[i]` is row `i`'s.
@@ -90,7 +90,7 @@ impl Assignment {
     }
 }
 
-fn check_count(count: usize) -> Result<usize> {
+pub(super) fn check_count(count: usize) -> Result<usize> {
     if (2..=1024).contains(&count) {
         return Ok(count);
     }
@@ -105,20 +105,64 @@ fn check_length(what: &'static str, length: usize, rows: usize) -> Result<()> {
     Err(Error::LengthMismatch { what, length, other: "labels", other_length: rows })
 }
 
-/// Deals the shuffled negatives, then the shuffled positives, one to each fold in turn.
+/// The class of every row deals for itself, [`Dealer`].
 fn stratified(labels: &[u8], kept: &[usize], count: usize, seed: u64) -> Assignment {
-    let mut random = Random(seed);
-    let classes = [0, 1].map(|label| {
-        let mut rows: Vec<usize> = kept.iter().copied().filter(|&i| labels[i] == label).collect();
-        random.shuffle(&mut rows);
-        rows
-    });
-    let count = count.min(classes[0].len()).min(classes[1].len());
+    let mut rows = [0u64; 2];
+    kept.iter().for_each(|&i| rows[usize::from(labels[i])] += 1);
+    let count = fewest(count, rows);
+    let mut dealer = Dealer::new(count, seed, [0; 2]);
     let mut of_row = vec![0; labels.len()];
-    for (number, &i) in classes.iter().flatten().enumerate() {
-        of_row[i] = (number % count) as u32;
-    }
+    kept.iter().for_each(|&i| of_row[i] = dealer.next(labels[i]));
     Assignment { of_row, count }
+}
+
+/// Not more folds than a class has rows.
+pub(super) fn fewest(count: usize, rows: [u64; 2]) -> usize {
+    count.min(rows[0].min(rows[1]).try_into().unwrap_or(usize::MAX))
+}
+
+/// Deals rows to folds, one after the other.
+///
+/// ```text
+/// row n of its class (from 0, rows of weight 0 not counted), K folds:
+/// fold = permutation(seed, class, n / K)[n % K]
+/// ```
+///
+/// So every K rows of a class in succession go to K folds, and the fold of a row follows from the
+/// number of rows of its class before it: whoever holds a part of the rows can deal it.
+#[derive(Debug, Clone)]
+pub(super) struct Dealer {
+    key: u64,
+    /// Rows of each class before the next.
+    before: [u64; 2],
+    /// The permutation of each class; empty before the first row.
+    orders: [Vec<u32>; 2],
+    count: usize,
+}
+
+impl Dealer {
+    /// Where so many rows of each class were dealt before.
+    pub(super) fn new(count: usize, seed: u64, before: [u64; 2]) -> Self {
+        let orders = [Vec::new(), Vec::new()];
+        Self { key: Random(seed).next(), before, orders, count }
+    }
+
+    /// The fold of the next row, which has this label.
+    pub(super) fn next(&mut self, label: u8) -> u32 {
+        let class = usize::from(label);
+        let (n, count) = (self.before[class], self.count as u64);
+        self.before[class] += 1;
+        let order = &mut self.orders[class];
+        if n.is_multiple_of(count) || order.is_empty() {
+            order.clear();
+            order.extend(0..self.count as u32);
+            let group = 2 * (n / count) + u64::from(label);
+            // A hash of the number, so that groups next to each other have nothing in common.
+            let mut random = Random(Random(self.key ^ group).next());
+            random.shuffle(order);
+        }
+        order[(n % count) as usize]
+    }
 }
 
 /// Largest group first, each to the fold where it makes the two classes most even.

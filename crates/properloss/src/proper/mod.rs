@@ -25,6 +25,7 @@ mod linalg;
 mod lines;
 mod metric;
 mod path;
+mod products;
 mod refit;
 mod rows;
 pub mod smooth;
@@ -38,6 +39,7 @@ pub use folds::Folds;
 pub(crate) use folds::Random;
 pub use path::PathPoint;
 pub use refit::Refit;
+pub use rows::{BlockAnswer, BlockQuestion};
 pub use smooth::LinkPoint;
 pub use state::Stage;
 
@@ -47,8 +49,9 @@ use crate::calibration_certificate::FitBound;
 use crate::design::FittedScaling;
 use crate::error::{Error, Result};
 use crate::link::RelativeLink;
-use crate::rows::Local;
+use crate::rows::{Blocks, InBlocks, Local};
 use crate::sample::{Matrix, Sample};
+use crate::setters::setters;
 use crate::train::{Model, Silent, run};
 
 /// Options of the default estimator; the defaults need no thought.
@@ -66,6 +69,7 @@ use crate::train::{Model, Silent, run};
 /// # Ok::<(), properloss::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ProperLoss {
     /// Who is held out with whom.
     pub folds: Folds,
@@ -83,6 +87,15 @@ pub struct ProperLoss {
     pub smoothness: Vec<f64>,
 }
 
+setters!(ProperLoss {
+    with_folds = folds: Folds,
+    with_refit = refit: Refit,
+    with_class_weight = class_weight: [f64; 2],
+    with_grid = grid: Vec<f64>,
+    with_scalings = scalings: Vec<f64>,
+    with_smoothness = smoothness: Vec<f64>,
+});
+
 impl Default for ProperLoss {
     fn default() -> Self {
         Self {
@@ -98,6 +111,7 @@ impl Default for ProperLoss {
 
 /// A fitted classifier `x -> u(w.x + b)` and what cross-validation weighed.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ProperFit {
     /// The classifier on the features as they were given.
     pub model: Model,
@@ -121,15 +135,16 @@ pub struct ProperFit {
     /// Held-out log-loss of logistic regression (the averaged path), of the link on it, and of the
     /// result.
     pub held_out_log_loss: [f64; 3],
-    /// Held-out score of every training row (0 for rows of weight 0).
+    /// Held-out score of every training row (0 for rows of weight 0); empty for rows in blocks.
     pub held_out_scores: Vec<f64>,
-    /// Held-out score of every training row under the likeliest point of the path alone.
+    /// Held-out score of every training row under the likeliest point of the path alone; empty for rows
+    /// in blocks.
     pub point_scores: Vec<f64>,
     /// What the link cost on held-out rows, on the averaged path: beside logistic regression.
     pub link_cost: LinkCost,
     /// The calibration certificate at 95 %; see [`ProperLoss::calibration_bound`].
     pub calibration_bound: Option<FitBound>,
-    /// The fold of every training row.
+    /// The fold of every training row; empty for rows in blocks.
     pub folds: Vec<u32>,
     /// Passes over the rows that were made.
     pub passes: usize,
@@ -144,10 +159,14 @@ impl ProperLoss {
         fit.proper.map(|fit| *fit).ok_or(Error::Interrupted)
     }
 
-    /// The weights of the rows times those of their classes.
-    fn weights(&self, sample: &Sample<'_>) -> Vec<f64> {
-        let class = |i: usize| self.class_weight[usize::from(sample.labels()[i])];
-        (0..sample.rows()).map(|i| sample.weight(i) * class(i)).collect()
+    /// Fits to rows in blocks; `stop` ends it.
+    pub fn fit_blocks(
+        &self,
+        blocks: &dyn Blocks,
+        stop: &(dyn Fn() -> bool + Send + Sync),
+    ) -> Result<ProperFit> {
+        let fit = run(self, &mut InBlocks::new(blocks, stop)?, None, &mut Silent)?;
+        fit.proper.map(|fit| *fit).ok_or(Error::Interrupted)
     }
 
     fn check(&self) -> Result<()> {

@@ -4,7 +4,7 @@
 //! w1, z1 = a few steps from w on mean loss(u(x.w)) + |w|^2 / (2 C n), for every fold and all rows
 //! (none of it if all slopes of the link are within 6 % of the sigmoid's)
 //! r = 1 / (1 + exp(score(LINK(z)) - score(LINK(z1)) + 1.5))
-//! w <- (1 - r) w + r w1,  z <- (1 - r) z + r z1,  link <- LINK(z)       if r > .01
+//! w <- (1 - r) w + r w1 for every model, z its scores,  link <- LINK(z)       if r > .01
 //! ```
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::metric::{Dense, Hessians, Metric};
 use super::path::{self, Models, Path};
 use super::rows::{FoldRows, Halt, Halted, LANES};
 use super::smooth;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::link::{RelativeLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
 
@@ -28,7 +28,9 @@ const LEAST_RATIO: f64 = 1.06;
 /// A share of the refit below this is not worth another link.
 const LEAST_SHARE: f64 = 0.01;
 /// The likelihood under a learned link is not convex and over-fits: few steps from a good start.
-const STOP: Stop = Stop { decrease: 1e-2, max_steps: 6 };
+const STOP: Stop = Stop { decrease: 1e-2, unseen: 0.05, max_steps: 6 };
+/// Where a step costs more than a pass.
+const STOP_WIDE: Stop = Stop { decrease: 5e-2, unseen: 0.05, max_steps: 6 };
 
 /// The loss under which the weights are fitted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,11 +64,10 @@ impl Refit {
 const MIN_ROWS: usize = 16_384;
 const ROWS_PER_COLUMN: usize = 12;
 
-/// The weights of every model under the learned link, and the held-out scores.
+/// The weights of every model under the learned link.
 #[derive(Debug)]
 pub(super) struct Refitted {
     pub w: Models,
-    pub held_out: Vec<f64>,
     pub passes: usize,
 }
 
@@ -88,7 +89,7 @@ pub(super) fn refit(
         Refit::Canonical => Curve::Canonical(&link),
         Refit::Likelihood | Refit::None => Curve::Likelihood(&link),
     };
-    descend(rows, path, &curve, halt).map_err(|Halted| Error::Interrupted)
+    descend(rows, path, &curve, halt).map_err(|halted| rows.why(halted))
 }
 
 fn descend(
@@ -106,33 +107,22 @@ fn descend(
     } else {
         None
     };
-    let metric = match &hessians {
-        Some(hessians) => Metric::Dense(Dense::new(hessians, &path.penalty, halt)),
-        None => Metric::Diagonal,
+    let (metric, stop) = match &hessians {
+        Some(hessians) => (Metric::Dense(Dense::new(hessians, &path.penalty, halt)), STOP),
+        None => (Metric::Diagonal, STOP_WIDE),
     };
-    let curvature: f64 = path
-        .held_out
-        .iter()
-        .zip(&rows.weights)
-        .map(|(&z, &weight)| if weight > 0.0 { weight * curve.curvature(z) } else { 0.0 })
-        .sum();
-    let mut result = Refitted { w: Vec::new(), held_out: path.held_out.clone(), passes: 0 };
+    let counts = path.scored.bins.counts();
+    let curvature: f64 = counts.map(|(z, _, weight, _)| weight * curve.curvature(z)).sum();
+    let mut result = Refitted { w: Vec::new(), passes: 0 };
     for (group, w) in path.w.iter().enumerate() {
         let first = group * LANES;
-        let sums = rows.lane_sums(curve, first, w, &mut result.held_out, halt)?;
+        let sums = rows.lane_sums(curve, first, w, halt)?;
         let start = Anchor { w: w.clone(), loss: sums.loss, gradient: sums.gradient };
         let mut walkers = Walkers::new(rows, first, [curvature; LANES]);
         let penalty = &path.penalty[group];
-        let held_out = &mut result.held_out;
-        let reached =
-            walkers.descend(rows, curve, penalty, &metric, &start, STOP, held_out, halt)?;
+        let reached = walkers.descend(rows, curve, penalty, &metric, &start, stop, None, halt)?;
         result.w.push(reached.anchor.w);
         result.passes = result.passes.max(1 + reached.passes);
-    }
-    for (z, &weight) in result.held_out.iter_mut().zip(&rows.weights) {
-        if weight == 0.0 {
-            *z = 0.0;
-        }
     }
     Ok(result)
 }
@@ -143,7 +133,9 @@ pub(super) fn share(before: f64, after: f64) -> f64 {
     if r > LEAST_SHARE { r } else { 0.0 }
 }
 
-/// `a <- (1 - r) a + r b`.
-pub(super) fn blend(r: f64, a: &mut [f64], b: &[f64]) {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a += r * (b - *a));
+/// `a <- (1 - r) a + r b` for every model.
+pub(super) fn blend(r: f64, a: &mut Models, b: &Models) {
+    for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
+        (0..LANES).for_each(|l| a[l] += r * (b[l] - a[l]));
+    }
 }

@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use super::linalg::lane;
-use super::path::{Path, PathState, Scales, reach};
-use super::rows::{FoldRows, Halt, Halted, LANES, Split};
-use super::smooth::{self, Bins, Smooth, SmoothLink};
-use super::{Folds, LinkCost, ProperFit, ProperLoss, refit};
+use super::path::{Models, Path, PathState, Scales};
+use super::rows::{FoldRows, Halt, Here, LANES, Prepared, Scored, Source};
+use super::smooth::{self, Smooth, SmoothLink};
+use super::{LinkCost, ProperFit, ProperLoss, refit};
 use crate::design::FittedScaling;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
@@ -68,8 +68,8 @@ enum At {
 struct Outcome {
     path: Path,
     link: SmoothLink,
-    /// Held-out scores of the result.
-    held_out: Vec<f64>,
+    /// The fold models whose held-out scores the link was fitted to.
+    models: Models,
     refit_share: f64,
     /// Scores of the link on the averaged path.
     before: f64,
@@ -82,7 +82,7 @@ struct Outcome {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct State {
     #[cfg_attr(feature = "serde", serde(skip))]
-    split: Option<Split>,
+    prepared: Option<Prepared>,
     at: At,
     /// A number that other folds would hardly have.
     folds: Option<u64>,
@@ -112,7 +112,7 @@ impl State {
         w[shape.columns] = (rate / (1.0 - rate)).ln();
         let loss = -rate * rate.ln() - (1.0 - rate) * (-rate).ln_1p();
         Ok(Self {
-            split: None,
+            prepared: None,
             at: At::Columns,
             folds: None,
             stopped: false,
@@ -172,92 +172,93 @@ impl State {
         if matches!(self.at, At::Done(_)) {
             return Ok(None);
         }
-        let sample = in_memory(rows)?;
-        let halt = || rows.interrupted();
-        let fresh = self.split.is_none();
-        let mut split = match self.split.take() {
-            Some(split) => split,
-            None => self.split_again(options, &sample, rows.folds())?,
+        let (source, halt) = (Source::of(rows)?, || rows.interrupted());
+        let fresh = self.prepared.is_none();
+        let mut prepared = match self.prepared.take() {
+            Some(prepared) => prepared,
+            None => self.prepare_again(options, &source, &halt)?,
         };
         if fresh && let At::Path(path) = &mut self.at {
-            path.restore(&split.rows(&sample), &halt).map_err(|Halted| Error::Interrupted)?;
+            let rows = prepared.rows(&source)?;
+            path.restore(&rows, &halt).map_err(|halted| rows.why(halted))?;
         }
-        let stage = self.advance(options, &sample, &mut split, &halt)?;
-        self.split = Some(split);
+        // Once in the pool, and not for every sum over the rows: waking a thread costs more than a
+        // small sum.
+        let stage = rayon::scope(|_| self.advance(options, &source, &mut prepared, &halt))?;
+        self.prepared = Some(prepared);
         self.stages.push(stage);
         Ok(Some(self.last))
     }
 
     /// Weights and folds of the rows, which are not stored; the folds may have come with the rows.
-    fn split_again(
+    fn prepare_again(
         &mut self,
         options: &ProperLoss,
-        sample: &Sample<'_>,
-        given: Option<&[u32]>,
-    ) -> Result<Split> {
-        let given = given.map(|folds| Folds::Given(folds.to_vec()));
-        let folds = given.as_ref().unwrap_or(&options.folds);
-        let mut split = Split::new(sample, options.weights(sample), folds)?;
-        let print = print_of(&split.folds.of_row);
+        source: &Source<'_>,
+        halt: Halt<'_>,
+    ) -> Result<Prepared> {
+        let mut prepared = Prepared::new(source, options.class_weight, &options.folds, halt)?;
+        let print = prepared.fold_print();
         if *self.folds.get_or_insert(print) != print {
             return Err(Error::Checkpoint { reason: "it was made with other folds".to_owned() });
         }
         if let FittedScaling::Standardise { mean, factor } = &self.scaling {
-            split.standardise(mean.clone(), factor.clone());
+            prepared.standardise(mean.clone(), factor.clone());
         }
-        Ok(split)
+        Ok(prepared)
     }
 
     fn advance(
         &mut self,
         options: &ProperLoss,
-        sample: &Sample<'_>,
-        split: &mut Split,
+        source: &Source<'_>,
+        prepared: &mut Prepared,
         halt: Halt<'_>,
     ) -> Result<Stage> {
-        let halted = |Halted| Error::Interrupted;
         let at = std::mem::replace(&mut self.at, At::Columns);
+        if matches!(at, At::Columns) {
+            let rows = prepared.rows(source)?;
+            let scales = Scales::new(&rows.moments(halt).map_err(|halted| rows.why(halted))?);
+            prepared.standardise(scales.mean.clone(), scales.factors());
+            self.scaling = prepared.rows(source)?.scaling();
+            let path = PathState::new(&options.grid, &options.scalings, scales);
+            self.at = At::Path(Box::new(path));
+            return Ok(Stage::Columns);
+        }
+        let rows = prepared.rows(source)?;
         match at {
-            At::Columns => {
-                let scales = Scales::new(&split.rows(sample).moments(halt).map_err(halted)?);
-                split.standardise(scales.mean.clone(), scales.factors());
-                self.scaling = split.rows(sample).scaling();
-                let path = PathState::new(&options.grid, &options.scalings, scales);
-                self.at = At::Path(Box::new(path));
-                Ok(Stage::Columns)
-            }
+            At::Columns | At::Done(_) => Err(Error::Interrupted),
             At::Path(mut path) => {
-                let rows = split.rows(sample);
                 if self.stopped {
                     path.stop_walking();
                 }
-                if path.step(&rows, halt).map_err(halted)?.is_continue() {
-                    self.see_path(&path, split.total_weight);
+                if path.step(&rows, halt).map_err(|halted| rows.why(halted))?.is_continue() {
+                    self.see_path(&path, rows.total_weight);
                     self.passes = path.passes();
                     self.at = At::Path(path);
                     return Ok(Stage::Path);
                 }
-                let path = path.finish(&rows, halt).map_err(halted)?;
-                self.plain = rows.held_out_loss(&path.held_out);
+                let path = path.finish(&rows, halt).map_err(|halted| rows.why(halted))?;
+                self.plain = path.scored.held_out.loss;
                 self.passes = path.passes;
                 let w = model_of_all(&rows, &path.w);
-                self.see(w, None, self.plain / split.total_weight, 1.0, &path.held_out);
+                self.see(w, None, self.plain / rows.total_weight, 1.0, &path.scored);
                 self.at = At::Link(Box::new(path));
                 Ok(Stage::Average)
             }
             At::Link(path) => {
-                let link = link(options, &path.held_out, &split.rows(sample))?;
+                let link = link(options, &path.scored)?;
                 let w = self.w.clone();
                 let v = Some(link.v.clone());
-                self.see(w, v, -link.score / split.total_weight, 1.0, &path.held_out);
+                self.see(w, v, -link.score / rows.total_weight, 1.0, &path.scored);
                 let skipped = self.stopped || !refit::is_worth_it(&link.v, options.refit);
                 self.at = if skipped {
-                    let (held_out, before) = (path.held_out.clone(), link.score);
-                    let link_cost = LinkCost::of(&link, split.total_weight)?;
+                    let (models, before) = (path.w.clone(), link.score);
+                    let link_cost = LinkCost::of(&link, rows.total_weight)?;
                     At::Done(Box::new(Outcome {
                         path: *path,
                         link,
-                        held_out,
+                        models,
                         refit_share: 0.0,
                         before,
                         link_cost,
@@ -268,11 +269,10 @@ impl State {
                 Ok(Stage::Link)
             }
             At::Refit(path, first) => {
-                let outcome = self.refit(options, &split.rows(sample), *path, *first, halt)?;
+                let outcome = self.refit(options, &rows, *path, *first, halt)?;
                 self.at = At::Done(Box::new(outcome));
                 Ok(Stage::Refit)
             }
-            At::Done(_) => Err(Error::Interrupted),
         }
     }
 
@@ -287,20 +287,22 @@ impl State {
     ) -> Result<Outcome> {
         let second = refit::refit(rows, &path, first.v.clone(), options.refit, halt)?;
         self.passes += second.passes;
-        let relinked = link(options, &second.held_out, rows)?;
+        let scored = |models: &Models| rows.scored(models, halt).map_err(|halted| rows.why(halted));
+        let relinked = link(options, &scored(&second.w)?)?;
         let share = refit::share(first.score, relinked.score);
         let (before, link_cost) = (first.score, LinkCost::of(&first, rows.total_weight)?);
-        let (mut w, mut held_out) = (self.w.clone(), path.held_out.clone());
-        let link = if share > 0.0 {
-            refit::blend(share, &mut w, &model_of_all(rows, &second.w));
-            refit::blend(share, &mut held_out, &second.held_out);
-            link(options, &held_out, rows)?
+        let mut models = path.w.clone();
+        let (link, scored) = if share > 0.0 {
+            refit::blend(share, &mut models, &second.w);
+            let scored = scored(&models)?;
+            (link(options, &scored)?, scored)
         } else {
-            first
+            (first, path.scored.clone())
         };
         let loss = -link.score / rows.total_weight;
-        self.see(w, Some(link.v.clone()), loss, share, &held_out);
-        Ok(Outcome { path, link, held_out, refit_share: share, before, link_cost })
+        let w = model_of_all(rows, &models);
+        self.see(w, Some(link.v.clone()), loss, share, &scored);
+        Ok(Outcome { path, link, models, refit_share: share, before, link_cost })
     }
 
     /// The iteration that led to a point of the path.
@@ -321,7 +323,7 @@ impl State {
         v: Option<PiecewiseAffine>,
         loss: f64,
         step: f64,
-        held_out: &[f64],
+        scored: &Scored,
     ) {
         self.last.weight_change = change(&self.w, &w);
         self.w = w;
@@ -332,7 +334,7 @@ impl State {
             self.v = v;
         }
         (self.last.loss, self.last.step) = (loss, step);
-        (self.last.score_min, self.last.score_max) = reach(held_out);
+        (self.last.score_min, self.last.score_max) = scored.held_out.reach;
     }
 
     /// The weights reached, in the coordinates of the standardised columns, and the link.
@@ -345,23 +347,28 @@ impl State {
     pub(super) fn model(&self, columns: usize) -> Result<Model> {
         let (w, link) = self.reached();
         let (coefficients, intercept) = self.scaling.raw_coefficients(w, columns);
-        Model::new(coefficients, intercept, false, link)
+        Model::new(coefficients, intercept, link)
     }
 
     /// What a fit that is done learned and weighed.
     pub(super) fn fit(mut self, options: &ProperLoss, rows: &dyn Rows) -> Result<ProperFit> {
-        let sample = in_memory(rows)?;
-        let split = match self.split.take() {
-            Some(split) => split,
-            None => self.split_again(options, &sample, rows.folds())?,
+        let (source, halt) = (Source::of(rows)?, || rows.interrupted());
+        let prepared = match self.prepared.take() {
+            Some(prepared) => prepared,
+            None => self.prepare_again(options, &source, &halt)?,
         };
         let At::Done(outcome) = self.at else { return Err(Error::Interrupted) };
-        let Outcome { path, link, held_out, refit_share, before, link_cost } = *outcome;
-        let (total, columns) = (split.total_weight, sample.columns());
+        let Outcome { path, link, models, refit_share, before, link_cost } = *outcome;
+        let rows = prepared.rows(&source)?;
+        let here =
+            rows.here([&models, &path.likeliest], &halt).map_err(|halted| rows.why(halted))?;
+        let Here { matrix, labels, weights, folds, scores: [held_out_scores, point_scores], whole } =
+            here;
+        let (total, columns) = (rows.total_weight, rows.columns);
         let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.v)?);
         let (raw, intercept) = self.scaling.raw_coefficients(&self.w, columns);
         let mut fit = ProperFit {
-            model: Model::new(raw, intercept, false, relative.clone())?,
+            model: Model::new(raw, intercept, relative.clone())?,
             slope_ratio: relative.slope_ratio(),
             link: relative,
             scaling: self.scaling,
@@ -371,38 +378,37 @@ impl State {
             path: path.points,
             links: link.points,
             held_out_log_loss: [self.plain / total, -before / total, -link.score / total],
-            held_out_scores: held_out,
-            point_scores: path.point_scores,
+            held_out_scores,
+            point_scores,
             link_cost,
             calibration_bound: None,
-            folds: split.folds.of_row,
+            folds: folds.to_vec(),
             passes: self.passes,
             stages: self.stages,
         };
-        fit.calibration_bound = options.calibration_bound(&fit, &sample, 0.95)?;
+        if let Source::Memory(sample, _) = &source {
+            fit.calibration_bound =
+                rayon::scope(|_| options.calibration_bound(&fit, sample, 0.95))?;
+        } else if options.class_weight[0] == options.class_weight[1] {
+            // A sample of the rows, chosen without a look at them, is certified like all of them.
+            if let Ok(sample) = Sample::new(matrix, labels, Some(weights)) {
+                fit.calibration_bound = options.calibration_bound(&fit, &sample, 0.95)?;
+            }
+        }
+        if !whole {
+            (fit.held_out_scores, fit.point_scores, fit.folds) = Default::default();
+        }
         Ok(fit)
     }
 }
 
-fn in_memory(rows: &dyn Rows) -> Result<Sample<'_>> {
-    rows.sample().ok_or(Error::WrongAnswer { expected: "rows in memory" })
-}
-
-/// FNV-1a over the folds of the rows.
-fn print_of(folds: &[u32]) -> u64 {
-    folds.iter().fold(0xcbf2_9ce4_8422_2325, |print, &fold| {
-        (print ^ u64::from(fold)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 /// LINK on held-out scores.
-fn link(options: &ProperLoss, z: &[f64], rows: &FoldRows<'_>) -> Result<SmoothLink> {
-    let bins = Bins::of_rows(z, rows.labels, &rows.weights, &rows.folds.of_row)?;
-    Smooth { smoothness: options.smoothness.clone(), ..Smooth::default() }.fit(&bins)
+fn link(options: &ProperLoss, scored: &Scored) -> Result<SmoothLink> {
+    Smooth { smoothness: options.smoothness.clone(), ..Smooth::default() }.fit(&scored.bins)
 }
 
 /// The weights of the model of all rows.
-fn model_of_all(rows: &FoldRows<'_>, models: &super::path::Models) -> Vec<f64> {
+fn model_of_all(rows: &FoldRows<'_>, models: &Models) -> Vec<f64> {
     let last = rows.models() - 1;
     lane(&models[last / LANES], last % LANES)
 }

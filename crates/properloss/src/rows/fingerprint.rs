@@ -1,6 +1,6 @@
 //! A number that tells one data set from another.
 
-use crate::sample::{Matrix, Sample};
+use crate::sample::Matrix;
 
 /// Mixes words of 64 bits, each step a bijection of the state (the finaliser of SplitMix64).
 struct Mix(u64);
@@ -15,17 +15,16 @@ impl Mix {
 }
 
 /// Of shape, values, labels and weights; one pass.
-pub(super) fn of(sample: &Sample<'_>) -> u64 {
+pub(super) fn of(matrix: &Matrix<'_>, labels: &[u8], weights: Option<&[f64]>) -> u64 {
     let mut mix = Mix(0);
-    let matrix = sample.matrix();
-    for size in [sample.rows(), sample.columns(), matrix.stored()] {
+    for size in [matrix.rows(), matrix.columns(), matrix.stored()] {
         mix.word(size as u64);
     }
     match &matrix {
         Matrix::DenseF32(x) => x.values().iter().for_each(|x| mix.word(u64::from(x.to_bits()))),
         Matrix::DenseF64(x) => x.values().iter().for_each(|x| mix.word(x.to_bits())),
         Matrix::Csr(_) => {
-            for i in 0..sample.rows() {
+            for i in 0..matrix.rows() {
                 mix.word(i as u64);
                 matrix.for_each_in_row(i, |j, x| {
                     mix.word(j as u64);
@@ -34,7 +33,14 @@ pub(super) fn of(sample: &Sample<'_>) -> u64 {
             }
         }
     }
-    sample.labels().iter().for_each(|&label| mix.word(u64::from(label)));
-    sample.weights().iter().copied().flatten().for_each(|weight| mix.word(weight.to_bits()));
+    labels.iter().for_each(|&label| mix.word(u64::from(label)));
+    weights.iter().copied().flatten().for_each(|weight| mix.word(weight.to_bits()));
+    mix.0
+}
+
+/// One number of several.
+pub(super) fn mixed(words: impl Iterator<Item = u64>) -> u64 {
+    let mut mix = Mix(0);
+    words.for_each(|word| mix.word(word));
     mix.0
 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Answer, ByScore, Predictions, Question, RowState, Rows, Shape, fingerprint, terms};
 use crate::certify::Pieces;
 use crate::chain::ScoreOrder;
-use crate::design::{Design, FittedScaling, Scaling};
+use crate::design::{Design, FittedScaling, Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::loss::LossKind;
@@ -55,7 +55,7 @@ impl<'a> Local<'a> {
     pub fn new(sample: &Sample<'a>) -> Self {
         Self {
             sample: *sample,
-            design: Design::new(sample, Scaling::None, false),
+            design: Design::new(sample, Scaling::None, Intercept::Zero),
             numbers: Vec::new(),
             predicted: false,
             direction: Vec::new(),
@@ -210,7 +210,7 @@ impl Rows for Local<'_> {
         let rows = self.sample.rows();
         Ok(match question {
             Question::Scale { scaling, intercept } => {
-                self.design = Design::new(&self.sample, *scaling, *intercept);
+                self.design = Design::new(&self.sample, *scaling, (*intercept).into());
                 Answer::Scaling(self.design.scaling().clone())
             }
             Question::MaxNorm => Answer::Largest(self.design.max_row_norm(self.sample.weights())),
@@ -331,11 +331,11 @@ impl Rows for Local<'_> {
         if !unit {
             self.order.group_weights(self.sample.weights(), &mut self.group_weights)?;
         }
-        Ok(self.ordered())
+        self.ordered()
     }
 
-    fn ordered(&mut self) -> ByScore<'_> {
-        ByScore {
+    fn ordered(&mut self) -> Result<ByScore<'_>> {
+        Ok(ByScore {
             order: &self.order,
             sample: self.sample,
             weights: (!self.group_weights.is_empty()).then_some(&self.group_weights[..]),
@@ -343,7 +343,7 @@ impl Rows for Local<'_> {
             predicted: &mut self.predicted,
             carried: &mut self.carried,
             placed: &mut self.placed,
-        }
+        })
     }
 
     fn scaling(&self) -> (&FittedScaling, bool) {
@@ -412,7 +412,8 @@ impl Rows for Local<'_> {
     }
 
     fn fingerprint(&self) -> u64 {
-        fingerprint::of(&self.sample)
+        let sample = &self.sample;
+        fingerprint::of(&sample.matrix(), sample.labels(), sample.weights())
     }
 }
 

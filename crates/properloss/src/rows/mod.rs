@@ -12,12 +12,15 @@
 //! lie in memory, borrowed and never copied. Answers of several parts are merged in a fixed order
 //! ([`Answer::merge`]), so that the bits do not depend on who holds which part.
 
+mod blocks;
 mod by_score;
 mod fingerprint;
 mod local;
 mod question;
 mod terms;
 
+pub use crate::proper::{BlockAnswer, BlockQuestion};
+pub use blocks::{Block, BlockFacts, Blocks, InBlocks};
 pub use by_score::ByScore;
 pub use local::Local;
 pub use question::{Answer, LinkRef, Predictions, Question};
@@ -25,7 +28,7 @@ pub use question::{Answer, LinkRef, Predictions, Question};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::design::{FittedScaling, Scaling, SpectralNorm};
+use crate::design::{FittedScaling, Intercept, Scaling, SpectralNorm};
 use crate::error::Result;
 use crate::link::InverseLink;
 use crate::loss::LossKind;
@@ -79,13 +82,18 @@ pub trait Rows: Send + Sync {
     fn by_score(&mut self) -> Result<ByScore<'_>>;
 
     /// The same order once more, as long as the scores have not moved.
-    fn ordered(&mut self) -> ByScore<'_>;
+    fn ordered(&mut self) -> Result<ByScore<'_>>;
 
     /// The scaling that was put over the rows, and whether there is an intercept.
     fn scaling(&self) -> (&FittedScaling, bool);
 
     /// Rows that lie in memory, for what cannot be asked in parts.
     fn sample(&self) -> Option<Sample<'_>> {
+        None
+    }
+
+    /// Rows that answer block by block, for methods that can ask so.
+    fn blocks(&self) -> Option<&dyn Blocks> {
         None
     }
 
@@ -112,7 +120,8 @@ pub trait Rows: Send + Sync {
 /// The questions by name.
 impl dyn Rows + '_ {
     /// Fits a scaling and puts it over the rows.
-    pub fn scale(&mut self, scaling: Scaling, intercept: bool) -> Result<()> {
+    pub fn scale(&mut self, scaling: Scaling, intercept: Intercept) -> Result<()> {
+        let intercept = intercept == Intercept::Learned;
         self.ask(&Question::Scale { scaling, intercept })?.done()
     }
 
@@ -216,7 +225,7 @@ impl dyn Rows + '_ {
     pub fn model(&self, w: &[f64], link: Arc<dyn InverseLink>) -> Result<Model> {
         let (scaling, _) = self.scaling();
         let (coefficients, intercept) = scaling.raw_coefficients(w, self.shape().columns);
-        let unit_rows = matches!(scaling, FittedScaling::UnitRows);
-        Model::new(coefficients, intercept, unit_rows, link)
+        let model = Model::new(coefficients, intercept, link)?;
+        Ok(if matches!(scaling, FittedScaling::UnitRows) { model.on_unit_rows() } else { model })
     }
 }

@@ -10,11 +10,12 @@ use super::{
     Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
     Termination, Trainer, registry, run, stopping,
 };
-use crate::design::Scaling;
+use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, LinkSpec, PiecewiseLink};
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
+use crate::setters::setters;
 
 /// What Step 3 fits the new predictions to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +51,7 @@ pub enum EndSlope {
 
 /// BregmanTron and its variants.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct BregmanTron {
     /// What Step 3 fits to.
     pub target: Target,
@@ -79,6 +81,22 @@ pub struct BregmanTron {
     /// `u_0`; by default `clip(N z + base rate)`.
     pub initial_link: Option<PiecewiseLink>,
 }
+
+setters!(BregmanTron {
+    with_target = target: Target,
+    with_objective = objective: LinkObjective,
+    with_max_iter = max_iter: usize,
+    with_tol = tol: f64,
+    with_step = step: Step,
+    with_slope_min = slope_min: f64,
+    with_slope_max = slope_max: f64,
+    with_kappa = kappa: f64,
+    with_l2 = l2: f64,
+    with_max_norm = max_norm: Option<f64>,
+    with_scaling = scaling: Scaling,
+    with_end_slope = end_slope: EndSlope,
+    with_initial_link = initial_link: Option<PiecewiseLink>,
+});
 
 impl BregmanTron {
     /// The paper's settings for `n`, `N` (0.01 and 1), and for each target the objective and
@@ -153,7 +171,7 @@ impl Trainer for BregmanTron {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<BregmanTronState> {
         self.check()?;
-        rows.scale(self.scaling, false)?;
+        rows.scale(self.scaling, Intercept::Zero)?;
         // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
         let descent = GradientStep::start(rows, self.step_options())?;
         let link = LinkStep::start(self, rows)?;

@@ -15,18 +15,21 @@ use crate::loss::LossKind;
 use crate::optimize::{Newton, Problem, Solver};
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
+use crate::setters::setters;
 
 /// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for a proper loss of a given link: the canonical one
 /// where it is finite, else log-loss under the link ([`Loss::of_link`](crate::loss::Loss::of_link)), or whichever is asked for.
 ///
 /// With the sigmoid this is logistic regression: scikit-learn's `C` is `1 / (l2 * sum of weights)`.
 /// A canonical loss makes the problem convex; log-loss under a link need not, and the run then ends in
-/// the minimum next to its start. It ends when the norm of the gradient is at most `tol`.
+/// the minimum next to its start. It ends when the norm of the gradient is at most `tol`, or at the
+/// limit of rounding.
 ///
 /// A link that does not reach 0 and 1 (a floor under the probabilities: noisy labels), or too slowly
 /// (Cauchy), has its canonical loss up to a constant only, `U(z) - y z`, with no lower bound. It is
 /// convex all the same, and can be asked for with `l2 > 0`.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CanonicalLossTrainer {
     /// The link whose loss is minimised.
     pub link: Arc<dyn InverseLink>,
@@ -49,6 +52,18 @@ pub struct CanonicalLossTrainer {
     /// How Newton steps are solved for.
     pub solver: Solver,
 }
+
+setters!(CanonicalLossTrainer {
+    with_link = link: Arc<dyn InverseLink>,
+    with_kind = kind: LossKind,
+    with_l2 = l2: f64,
+    with_max_iter = max_iter: usize,
+    with_tol = tol: f64,
+    with_scaling = scaling: Scaling,
+    with_fit_intercept = fit_intercept: bool,
+    with_warm_start = warm_start: Option<Vec<f64>>,
+    with_solver = solver: Solver,
+});
 
 impl CanonicalLossTrainer {
     /// With the loss of the given link and defaults for the rest.
@@ -86,7 +101,7 @@ impl Trainer for CanonicalLossTrainer {
         if self.l2 == 0.0 && self.kind == LossKind::Canonical && unbounded {
             return Err(Error::NeedsPenalty { link: self.link.spec().name() });
         }
-        rows.scale(self.scaling, self.fit_intercept)?;
+        rows.scale(self.scaling, self.fit_intercept.into())?;
         let zeros = vec![0.0; rows.dimension()];
         let start = self.warm_start.as_ref().unwrap_or(&zeros);
         Newton::start(&self.problem(), rows, start, self.solver)
@@ -126,9 +141,16 @@ impl Trainer for CanonicalLossTrainer {
         }))
     }
 
-    /// The next step looks at the gradient first.
-    fn settled(&self, _: &[Iteration]) -> Option<Termination> {
-        None
+    /// The next step looks at the gradient first. Under a piecewise link the gradient jumps at the
+    /// knots and need not get below `tol`: the run is over too when ten steps together did not
+    /// lower the loss beyond rounding (with `tol = 0`: never).
+    fn settled(&self, history: &[Iteration]) -> Option<Termination> {
+        const STEPS: usize = 10;
+        let [.., last] = history else { return None };
+        let before = history.len().checked_sub(STEPS + 1)?;
+        let rounding = 1e-13 * last.loss.abs().max(1.0);
+        (self.tol > 0.0 && history[before].loss - last.loss <= rounding)
+            .then_some(Termination::Stalled)
     }
 
     fn reached<'s>(&'s self, state: &'s Newton) -> (&'s [f64], Arc<dyn InverseLink>) {

@@ -13,9 +13,11 @@ use crate::error::Result;
 use crate::link::{InverseLink, LinkSpec};
 use crate::rows::{Local, Rows};
 use crate::sample::Sample;
+use crate::setters::setters;
 
 /// GLMTron (Kakade et al. 2011; a baseline of the paper, there with the sigmoid).
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Glmtron {
     /// The fixed inverse link.
     pub link: Arc<dyn InverseLink>,
@@ -34,6 +36,17 @@ pub struct Glmtron {
     /// Whether an intercept is learned. A fixed link needs one.
     pub fit_intercept: bool,
 }
+
+setters!(Glmtron {
+    with_link = link: Arc<dyn InverseLink>,
+    with_max_iter = max_iter: usize,
+    with_tol = tol: f64,
+    with_step = step: Step,
+    with_l2 = l2: f64,
+    with_max_norm = max_norm: Option<f64>,
+    with_scaling = scaling: Scaling,
+    with_fit_intercept = fit_intercept: bool,
+});
 
 impl Glmtron {
     /// With the given link and defaults for the rest.
@@ -70,7 +83,7 @@ impl Trainer for Glmtron {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<GradientStep> {
         super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
-        rows.scale(self.scaling, self.fit_intercept)?;
+        rows.scale(self.scaling, self.fit_intercept.into())?;
         GradientStep::start(rows, self.step_options())
     }
 

@@ -202,7 +202,7 @@ fn norm(a: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Scaling;
+    use crate::design::{Intercept, Scaling};
     use crate::link::{PiecewiseLink, Sigmoid};
     use crate::rows::Local;
     use crate::sample::{Matrix, Sample};
@@ -228,7 +228,7 @@ mod tests {
         for link in links {
             let mut local = local(Some(&WEIGHTS));
             let rows: &mut dyn Rows = &mut local;
-            rows.scale(Scaling::None, false).unwrap();
+            rows.scale(Scaling::None, Intercept::Zero).unwrap();
             let w = [0.4, -0.3];
             let z: Vec<f64> = (0..5).map(|i| w[0] * X[2 * i] + w[1] * X[2 * i + 1]).collect();
             rows.score(&w).unwrap();
@@ -255,7 +255,7 @@ mod tests {
     fn a_paper_step_moves_by_the_gradient_and_a_norm_bound_holds() {
         let mut local = local(None);
         let rows: &mut dyn Rows = &mut local;
-        rows.scale(Scaling::None, true).unwrap();
+        rows.scale(Scaling::None, Intercept::Learned).unwrap();
         let bounded = StepOptions { max_norm: Some(0.05), ..options(Step::Paper) };
         let mut step = GradientStep::start(rows, bounded).unwrap();
         let moved = step.advance_under(rows, &Sigmoid, bounded).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     fn the_line_search_decreases_the_loss_by_what_it_promises() {
         let mut local = local(None);
         let rows: &mut dyn Rows = &mut local;
-        rows.scale(Scaling::None, true).unwrap();
+        rows.scale(Scaling::None, Intercept::Learned).unwrap();
         let mut step = GradientStep::start(rows, options(Step::Auto)).unwrap();
         let mut loss = rows.loss(&Sigmoid, 0.0).unwrap();
         for _ in 0..200 {

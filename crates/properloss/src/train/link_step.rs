@@ -63,7 +63,7 @@ impl LinkStep {
         }
         rows.predict(&link)?;
         if needs(options) == Needs::Predictions {
-            let by_score = rows.ordered();
+            let by_score = rows.ordered()?;
             by_score.carried.clone_from(by_score.numbers);
         }
         Ok(Self { link, workspace })

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::{Iteration, Termination};
 use crate::certify::Certificate;
-use crate::design::{Design, FittedScaling};
+use crate::design::{Design, FittedScaling, Intercept};
 use crate::error::{Error, Result};
 use crate::link::InverseLink;
 use crate::proper::ProperFit;
@@ -29,12 +29,7 @@ pub struct Model {
 
 impl Model {
     /// From its parts; coefficients and intercept must be finite.
-    pub fn new(
-        coefficients: Vec<f64>,
-        intercept: f64,
-        unit_rows: bool,
-        link: Arc<dyn InverseLink>,
-    ) -> Result<Self> {
+    pub fn new(coefficients: Vec<f64>, intercept: f64, link: Arc<dyn InverseLink>) -> Result<Self> {
         if coefficients.is_empty() {
             return Err(Error::TooShort { what: "coefficients", length: 0, minimum: 1 });
         }
@@ -46,7 +41,13 @@ impl Model {
             let expected = "finite";
             return Err(Error::OutOfDomain { what: "intercept", value: intercept, expected });
         }
-        Ok(Self { coefficients, intercept, unit_rows, link })
+        Ok(Self { coefficients, intercept, unit_rows: false, link })
+    }
+
+    /// The same over rows divided by their norm.
+    #[must_use]
+    pub fn on_unit_rows(self) -> Self {
+        Self { unit_rows: true, ..self }
     }
 
     /// The coefficients of the raw features.
@@ -80,7 +81,7 @@ impl Model {
             });
         }
         let scaling = if self.unit_rows { FittedScaling::UnitRows } else { FittedScaling::None };
-        let design = Design::with_unchecked_values(matrix, scaling, true)?;
+        let design = Design::with_unchecked_values(matrix, scaling, Intercept::Learned)?;
         let mut w = self.coefficients.clone();
         w.push(self.intercept);
         let mut z = vec![0.0; matrix.rows()];
@@ -123,6 +124,7 @@ impl Model {
 
 /// A finished run: the model, why the run ended, and what happened on the way.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Fit {
     /// The classifier.
     pub model: Model,

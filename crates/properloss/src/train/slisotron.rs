@@ -9,11 +9,12 @@ use super::{
     stopping,
 };
 use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
-use crate::design::Scaling;
+use crate::design::{Intercept, Scaling};
 use crate::error::Result;
 use crate::link::{InverseLink, IsotonicLink};
 use crate::rows::{ByScore, Local, Rows};
 use crate::sample::Sample;
+use crate::setters::setters;
 
 /// Which regression of the labels on the scores makes the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +30,7 @@ const END_SLOPE: f64 = 1.0;
 
 /// SLIsotron.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Slisotron {
     /// The regression of Step 4.
     pub isotonic: Isotonic,
@@ -46,6 +48,16 @@ pub struct Slisotron {
     /// How features are scaled.
     pub scaling: Scaling,
 }
+
+setters!(Slisotron {
+    with_isotonic = isotonic: Isotonic,
+    with_max_iter = max_iter: usize,
+    with_tol = tol: f64,
+    with_step = step: Step,
+    with_l2 = l2: f64,
+    with_max_norm = max_norm: Option<f64>,
+    with_scaling = scaling: Scaling,
+});
 
 impl Slisotron {
     /// With the given regression and defaults for the rest.
@@ -90,7 +102,7 @@ impl Trainer for Slisotron {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<SlisotronState> {
         super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
-        rows.scale(self.scaling, false)?;
+        rows.scale(self.scaling, Intercept::Zero)?;
         // w_1 = 0: every score is 0 and the link there is the base rate.
         let descent = GradientStep::start(rows, self.step_options())?;
         let mut regression = Regression::default();

@@ -22,7 +22,7 @@ pub(super) fn score(graph: &mut Graph, model: &Exportable, options: OnnxOptions)
         let weights = &weights[start..start + column.width()];
         start += column.width();
         let part = match &column.kind {
-            ColumnKind::Numeric { .. } => {
+            ColumnKind::Numeric { .. } | ColumnKind::LogOdds { .. } => {
                 let x = numbers(graph, &column.name, std::slice::from_ref(column), options);
                 let w = graph.scalar(weights[0]);
                 let part = graph.node("Mul", &[&x, &w]);
@@ -56,7 +56,12 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 /// Numeric columns as one input, missing values filled where there is a rule.
-fn numbers(graph: &mut Graph, name: &str, columns: &[Column], options: OnnxOptions) -> String {
+pub(super) fn numbers(
+    graph: &mut Graph,
+    name: &str,
+    columns: &[Column],
+    options: OnnxOptions,
+) -> String {
     let element = if options.float_input { Element::Float } else { Element::Double };
     graph.input(name, element, &[Extent::Rows, Extent::Fixed(columns.len())]);
     let mut x = name.to_owned();
@@ -65,7 +70,7 @@ fn numbers(graph: &mut Graph, name: &str, columns: &[Column], options: OnnxOptio
     }
     let fill = |column: &Column| match column.kind {
         ColumnKind::Numeric { fill } => fill,
-        ColumnKind::Categorical { .. } => None,
+        ColumnKind::Categorical { .. } | ColumnKind::LogOdds { .. } => None,
     };
     if columns.iter().any(|column| fill(column).is_some()) {
         let fills: Vec<f64> = columns.iter().map(|c| fill(c).unwrap_or(f64::NAN)).collect();
@@ -128,15 +133,15 @@ fn row_norm(graph: &mut Graph, x: &str) -> String {
 }
 
 /// A text column: the row's category, then what it adds.
-struct Text<'a> {
-    model: &'a Exportable,
-    categories: &'a [String],
-    fill: Option<&'a [f64]>,
+pub(super) struct Text<'a> {
+    pub model: &'a Exportable,
+    pub categories: &'a [String],
+    pub fill: Option<&'a [f64]>,
 }
 
 impl Text<'_> {
     /// The number of the category; then come a missing value and an unknown text.
-    fn place(&self, graph: &mut Graph, input: &str, portable: bool) -> String {
+    pub(super) fn place(&self, graph: &mut Graph, input: &str, portable: bool) -> String {
         let count = self.categories.len() as i64;
         let words: Vec<&str> = self.model.missing_words.iter().map(String::as_str).collect();
         // A missing word is missing even if it is a category, too.
@@ -172,6 +177,13 @@ impl Text<'_> {
 
     /// A number that depends on the encoded features of the category.
     fn lookup(&self, graph: &mut Graph, place: &str, of: impl Fn(&[f64]) -> f64) -> String {
+        let table: Vec<[f64; 1]> = self.table(of).into_iter().map(|value| [value]).collect();
+        let [found] = graph.lookup(&table, place);
+        found
+    }
+
+    /// The number for each category, for a missing value and for an unknown text.
+    pub(super) fn table(&self, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let count = self.categories.len();
         let mut table = Vec::with_capacity(count + 2);
         for k in 0..count {
@@ -183,8 +195,6 @@ impl Text<'_> {
             UnknownCategory::Zeros => of(&vec![0.0; count]),
             UnknownCategory::Error => f64::NAN,
         });
-        let table: Vec<[f64; 1]> = table.into_iter().map(|value| [value]).collect();
-        let [found] = graph.lookup(&table, place);
-        found
+        table
     }
 }

@@ -13,12 +13,14 @@ mod encode;
 mod graph;
 mod proto;
 mod search;
+mod several;
 mod steps;
 
 use super::Exportable;
 use crate::error::Result;
 use graph::{Attribute, Element, Extent, Graph, ML};
 use proto::Message;
+pub(super) use several::write as write_several;
 
 /// How the graph is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,6 +67,19 @@ pub(super) fn write(model: &Exportable, options: OnnxOptions) -> Result<Vec<u8>>
     graph.output("probabilities", Element::Double, &[Extent::Rows, Extent::Fixed(2)]);
 
     let opsets = Opsets::of(model, options);
+    let link = model.link.name();
+    Ok(file(model, opsets, &model.headline(), &model.classes, link, graph))
+}
+
+/// `ModelProto`.
+fn file(
+    model: &Exportable,
+    opsets: Opsets,
+    headline: &str,
+    classes: &[String],
+    link: String,
+    graph: Graph,
+) -> Vec<u8> {
     let opset = |domain: &str, version: i64| {
         let message =
             if domain.is_empty() { Message::new() } else { Message::new().text(1, domain) };
@@ -74,16 +89,16 @@ pub(super) fn write(model: &Exportable, options: OnnxOptions) -> Result<Vec<u8>>
         .int(1, opsets.ir)
         .text(2, "properloss")
         .text(3, env!("CARGO_PKG_VERSION"))
-        .text(6, &model.headline())
+        .text(6, headline)
         .message(7, &graph.finish("properloss"))
         .message(8, &opset("", opsets.core));
     if let Some(version) = opsets.ml {
         file = file.message(8, &opset(ML, version));
     }
-    for (key, value) in metadata(model, opsets) {
+    for (key, value) in metadata(model, opsets, classes, link) {
         file = file.message(14, &Message::new().text(1, key).text(2, &value));
     }
-    Ok(file.into_bytes())
+    file.into_bytes()
 }
 
 /// The class of each row: the second where its probability is above 1/2. Names that are integers
@@ -112,7 +127,12 @@ fn integer(name: &str) -> Option<i64> {
     name.parse::<i64>().ok().filter(|number| number.to_string() == *name)
 }
 
-fn metadata(model: &Exportable, opsets: Opsets) -> Vec<(&'static str, String)> {
+fn metadata(
+    model: &Exportable,
+    opsets: Opsets,
+    classes: &[String],
+    link: String,
+) -> Vec<(&'static str, String)> {
     let json = |names: &[String]| serde_json::Value::from(names.to_vec()).to_string();
     let columns: Vec<String> = model.columns.iter().map(|column| column.name.clone()).collect();
     let mut opset = format!("ai.onnx {}", opsets.core);
@@ -123,8 +143,8 @@ fn metadata(model: &Exportable, opsets: Opsets) -> Vec<(&'static str, String)> {
         ("properloss.version", env!("CARGO_PKG_VERSION").into()),
         ("columns", json(&columns)),
         ("features", json(&model.feature_names)),
-        ("classes", json(&model.classes)),
-        ("link", model.link.name()),
+        ("classes", json(classes)),
+        ("link", link),
         ("opset", opset),
     ]
 }

@@ -37,6 +37,7 @@ impl Steps<'_> {
     fn step(&mut self, op: &Op, score: &str) -> String {
         match op {
             Op::Score => score.to_owned(),
+            Op::Given(name) => name.clone(),
             Op::Constant(value) => self.graph.scalar(*value),
             Op::Unary(op, a) => {
                 let operator = match op {
@@ -66,23 +67,28 @@ impl Steps<'_> {
             }
             Op::Interpolate { at, x, y } => {
                 let at = self.names[at.0].clone();
-                self.interpolate(&at, x, y)
+                interpolate(self.graph, &at, x, y, self.portable)
             }
         }
     }
+}
 
-    /// `min(y_k + slope_k (at - x_k), y_{k+1})` on piece `k`: anchored at a knot, so that steep pieces
-    /// lose no digits, and never above the next knot's value, so that ranks are kept. The four
-    /// numbers of a piece are looked up at once.
-    fn interpolate(&mut self, at: &str, x: &[f64], y: &[f64]) -> String {
-        let index = piece(self.graph, at, x, self.portable);
-        let slope = slopes(x, y);
-        let rows: Vec<[f64; 4]> =
-            (0..slope.len()).map(|k| [x[k], slope[k], y[k], y[k + 1]]).collect();
-        let [anchor, slope, offset, ceiling] = self.graph.lookup(&rows, &index);
-        let distance = self.graph.node("Sub", &[at, &anchor]);
-        let rise = self.graph.node("Mul", &[&slope, &distance]);
-        let value = self.graph.node("Add", &[&offset, &rise]);
-        self.graph.node("Min", &[&value, &ceiling])
-    }
+/// `min(y_k + slope_k (at - x_k), y_{k+1})` on piece `k`: anchored at a knot, so that steep pieces
+/// lose no digits, and never above the next knot's value, so that ranks are kept. The four
+/// numbers of a piece are looked up at once.
+pub(super) fn interpolate(
+    graph: &mut Graph,
+    at: &str,
+    x: &[f64],
+    y: &[f64],
+    portable: bool,
+) -> String {
+    let index = piece(graph, at, x, portable);
+    let slope = slopes(x, y);
+    let rows: Vec<[f64; 4]> = (0..slope.len()).map(|k| [x[k], slope[k], y[k], y[k + 1]]).collect();
+    let [anchor, slope, offset, ceiling] = graph.lookup(&rows, &index);
+    let distance = graph.node("Sub", &[at, &anchor]);
+    let rise = graph.node("Mul", &[&slope, &distance]);
+    let value = graph.node("Add", &[&offset, &rise]);
+    graph.node("Min", &[&value, &ceiling])
 }

@@ -7,6 +7,7 @@ use crate::error::Result;
 
 /// A named link of several classes.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct VectorEntry {
     /// Its name.
     pub name: &'static str,

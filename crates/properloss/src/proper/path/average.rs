@@ -1,7 +1,7 @@
 //! The weights of the points, and the averages under them.
 
 use super::{Models, PathState};
-use crate::proper::rows::{FoldRows, Halt, Halted, LANES, Lane};
+use crate::proper::rows::{FoldRows, Halt, Halted, LANES, Lane, Scored};
 
 /// Weights below this are dropped.
 const LEAST_WEIGHT: f64 = 0.01;
@@ -9,6 +9,7 @@ const LEAST_WEIGHT: f64 = 0.01;
 /// One point of the path, as it is shown to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct PathPoint {
     /// `a`: columns count as if they were divided by the `a`-th power of their deviation. 1 is
     /// standardised columns, 0 one scale for all.
@@ -31,10 +32,10 @@ pub(in crate::proper) struct Path {
     pub points: Vec<PathPoint>,
     /// Averaged weights of every fold model and of the model of all rows.
     pub w: Models,
-    /// Averaged held-out scores.
-    pub held_out: Vec<f64>,
-    /// Held-out scores of the likeliest point alone.
-    pub point_scores: Vec<f64>,
+    /// Their held-out scores, counted.
+    pub scored: Scored,
+    /// The weights at the likeliest point alone.
+    pub likeliest: Models,
     /// Geometric mean of the strengths, as on standardised columns.
     pub c: f64,
     /// Geometric mean of the penalties.
@@ -51,39 +52,24 @@ pub(super) fn average(
     rows: &FoldRows<'_>,
     halt: Halt<'_>,
 ) -> Result<Path, Halted> {
-    let scores: Vec<f64> = state
-        .visited
-        .iter()
-        .map(
-            |point| {
-                if point.exact && !point.w.is_empty() { point.score } else { f64::NEG_INFINITY }
-            },
-        )
-        .collect();
-    let mut weights = softmax(&scores);
+    let mut weights = state.weights();
     weights.iter_mut().filter(|weight| **weight < LEAST_WEIGHT).for_each(|weight| *weight = 0.0);
     let sum: f64 = weights.iter().sum();
     let d = rows.dimension();
     let groups = rows.models().div_ceil(LANES);
-    let mut path = Path {
-        points: Vec::new(),
-        w: vec![vec![[0.0; LANES]; d]; groups],
-        held_out: vec![0.0; rows.matrix.rows()],
-        point_scores: vec![0.0; rows.matrix.rows()],
-        c: 0.0,
-        penalty: vec![vec![[0.0; LANES]; d]; groups],
-        scaling_weights: state.scalings.iter().map(|&a| (a, 0.0)).collect(),
-        passes: state.passes + 1,
-    };
+    let (mut points, mut c) = (Vec::new(), 0.0);
+    let mut averaged = vec![vec![[0.0; LANES]; d]; groups];
+    let mut mean_penalty = averaged.clone();
+    let mut scaling_weights: Vec<(f64, f64)> = state.scalings.iter().map(|&a| (a, 0.0)).collect();
     let likeliest = (0..weights.len()).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
     let likeliest = state.visited[likeliest].w.clone();
-    let total = rows.totals[rows.folds.count];
+    let total = rows.totals[rows.folds];
     for (point, weight) in state.visited.iter().zip(weights) {
         let weight = weight / sum;
         let (a, g) = point.at.unwrap_or((0, 0));
         let (scaling, strength) = (state.scalings[a], state.grid[g]);
         let price = point.at.map_or(super::NULL_PRICE, |at| state.price(at));
-        path.points.push(PathPoint {
+        points.push(PathPoint {
             scaling,
             c: point.at.map_or(0.0, |_| state.scales.strength(scaling, strength)),
             log_loss: -(point.score + price) / total,
@@ -93,42 +79,41 @@ pub(super) fn average(
         if weight == 0.0 {
             continue;
         }
-        path.c += weight * strength * std::f64::consts::LN_10;
+        c += weight * strength * std::f64::consts::LN_10;
         if point.at.is_some() {
-            path.scaling_weights[a].1 += weight;
+            scaling_weights[a].1 += weight;
         }
         let penalty = state.scales.penalty(scaling, strength);
         for group in 0..groups {
-            add(weight, &point.w[group], &mut path.w[group]);
-            for (sum, p) in path.penalty[group].iter_mut().zip(&penalty[group]) {
+            add(weight, &point.w[group], &mut averaged[group]);
+            for (sum, p) in mean_penalty[group].iter_mut().zip(&penalty[group]) {
                 for l in 0..LANES {
                     sum[l] += weight * p[l].ln();
                 }
             }
         }
     }
-    for group in &mut path.penalty {
+    for group in &mut mean_penalty {
         group.iter_mut().for_each(|p| *p = p.map(f64::exp));
         group[d - 1] = [0.0; LANES];
     }
     // The null model first, then scaling by scaling from the strongest penalty on.
-    path.points[1..].sort_by(|a, b| b.scaling.total_cmp(&a.scaling).then(a.c.total_cmp(&b.c)));
-    path.c = path.c.exp() / state.scales.columns().max(1) as f64;
-    let share: f64 = path.scaling_weights.iter().map(|(_, weight)| weight).sum();
-    for (_, weight) in &mut path.scaling_weights {
+    points[1..].sort_by(|a, b| b.scaling.total_cmp(&a.scaling).then(a.c.total_cmp(&b.c)));
+    let c = c.exp() / state.scales.columns().max(1) as f64;
+    let share: f64 = scaling_weights.iter().map(|(_, weight)| weight).sum();
+    for (_, weight) in &mut scaling_weights {
         *weight = if share > 0.0 { *weight / share } else { 0.0 };
     }
-    for (w, scores) in [(&path.w, &mut path.held_out), (&likeliest, &mut path.point_scores)] {
-        for group in 0..groups {
-            rows.held_out_scores(group * LANES, &w[group], scores, halt)?;
-        }
-        for (z, &weight) in scores.iter_mut().zip(&rows.weights) {
-            if weight == 0.0 {
-                *z = 0.0;
-            }
-        }
-    }
-    Ok(path)
+    Ok(Path {
+        points,
+        scored: rows.scored(&averaged, halt)?,
+        w: averaged,
+        likeliest,
+        c,
+        penalty: mean_penalty,
+        scaling_weights,
+        passes: state.passes + 1,
+    })
 }
 
 fn add(weight: f64, x: &[Lane], total: &mut [Lane]) {

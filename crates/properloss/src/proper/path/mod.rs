@@ -14,7 +14,8 @@
 //! column that is nearly constant outside a fold would look harmless in cross-validation.
 //!
 //! Two regimes: with 20 rows a column or more, quadratic models (`quadratic.rs`); else L-BFGS that
-//! keeps its memory across strengths. The state is plain data; a step is one point of the path or
+//! keeps its memory across strengths, walks with a loose hand, and then comes nearer to the points that
+//! have weight. The state is plain data; a step is one point of the path or
 //! one pass.
 
 mod average;
@@ -28,10 +29,10 @@ pub(super) use scales::Scales;
 use std::ops::ControlFlow;
 
 use super::curve::Curve;
-use super::descent::{Anchor, Stop, Walkers};
+use super::descent::{Anchor, Enough, Stop, Walkers};
 use super::linalg::lane;
 use super::metric::{Dense, Hessians, Metric};
-use super::rows::{FoldRows, Halt, Halted, LANES, Lane};
+use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
 use quadratic::Quadratic;
 
 /// A point this much less likely than the best is not worth a look at the next.
@@ -42,6 +43,8 @@ const STEPS_AHEAD: f64 = 4.0;
 const NULL_PRICE: f64 = 1.0;
 /// What a scaling that is not 1 costs, times `(1 - a)² V`.
 const SCALING_PRICE: f64 = 2.0;
+/// Where the logarithms of the deviations vary by less than this, all scalings are the first one.
+const SAME_SPREAD: f64 = 2.5e-3;
 /// Rows a column from which on quadratic models are used, at most this many columns and folds.
 const ROWS_PER_COLUMN: usize = 20;
 const MAX_QUADRATIC: usize = 1024;
@@ -52,14 +55,22 @@ const MAX_GRAM_NUMBERS: usize = 1 << 26;
 const MAX_PRODUCTS_PER_VALUE: usize = 4000;
 /// A model is done when a step would gain less than this many nats over all rows. That step is then
 /// made unseen.
-const STOP_QUADRATIC: Stop = Stop { decrease: 1e-3, max_steps: 60 };
+const STOP_QUADRATIC: Stop = Stop { decrease: 3e-4, unseen: 0.05, max_steps: 60 };
 /// The first point is where steps to all others are measured from.
-const STOP_CENTRE: Stop = Stop { decrease: 1e-5, max_steps: 60 };
-const STOP_MEMORY: Stop = Stop { decrease: 5e-4, max_steps: 100 };
+const STOP_CENTRE: Stop = Stop { decrease: 1e-5, unseen: 0.05, max_steps: 60 };
+/// L-BFGS walks with a loose hand. A point this far below the best, divided by this, and squared, may
+/// be this far from its minimum, in nats; but no further than `LOOSEST`.
+const LOOSE: f64 = 0.1;
+const LOOSE_SCALE: f64 = 20.0;
+const LOOSEST: f64 = 4.0;
+/// A point of weight 1 is to be this near to its minimum, in nats; one of weight `omega` this divided
+/// by `omega`: errors of different points are added with their weights.
+const TIGHT: f64 = 5e-4;
+const MAX_POLISHED: usize = 3;
 /// Weights of all models up to which every anchor is kept.
 const MAX_ANCHORED: usize = 1 << 17;
 /// Provisional scores are this near to the final ones.
-const MARGIN: f64 = 1.0;
+const MARGIN: f64 = 2.0;
 
 /// The logarithms of the strengths times the columns.
 pub(super) fn default_grid() -> Vec<f64> {
@@ -88,12 +99,14 @@ struct Visited {
     w: Models,
     /// Where gradients are known.
     anchors: Vec<Anchor>,
+    /// How far it may be from its minimum, in nats, and how often it was polished; L-BFGS alone.
+    decrease: f64,
+    polished: usize,
 }
 
 /// What a descent led to.
 struct Reached {
     point: Visited,
-    held_out: Vec<f64>,
     /// Largest expected gain of the first step, in nats.
     gain: f64,
     /// Largest root of the ratio of the expected gains after and before it.
@@ -110,6 +123,8 @@ pub(super) struct PathState {
     visited: Vec<Visited>,
     walkers: Vec<Walkers>,
     quadratic: Option<Quadratic>,
+    /// Every point of the first scaling stands for so many scalings, which would hardly differ.
+    alike: usize,
     /// Number of the strength that the first scaling starts with.
     start: usize,
     passes: usize,
@@ -136,6 +151,8 @@ enum Stage {
     Walk,
     /// Exact scores of eight points in a pass.
     Judge,
+    /// The points that matter, nearer to their minima.
+    Polish,
     Done,
 }
 
@@ -143,9 +160,11 @@ impl PathState {
     /// `rows` are standardised by `scales`.
     pub(super) fn new(grid: &[f64], scalings: &[f64], scales: Scales) -> Self {
         let nearest = |a: &usize, b: &usize| grid[*a].abs().total_cmp(&grid[*b].abs());
+        let alike = if scales.spread < SAME_SPREAD { scalings.len() } else { 1 };
         Self {
             start: (0..grid.len()).min_by(nearest).unwrap_or(0),
             grid: grid.to_vec(),
+            alike,
             scalings: scalings.to_vec(),
             scales,
             visited: Vec::new(),
@@ -192,6 +211,7 @@ impl PathState {
                 }
                 None => "the path: held-out scores".to_owned(),
             },
+            Stage::Polish => "the path: its best points".to_owned(),
             Stage::Judge | Stage::Done => "the path: held-out scores".to_owned(),
         }
     }
@@ -199,8 +219,9 @@ impl PathState {
     /// Most steps of a path.
     pub(super) fn most_steps(grid: usize, scalings: usize) -> usize {
         let points = grid * scalings;
-        // The first, the points, an empty step at the end of each of two stages, the scores by eights.
-        1 + points + 2 + points.div_ceil(LANES)
+        // The first, the points, the rounds of polishing with an empty step at the end of each stage and
+        // with the scores by eights.
+        1 + points + 1 + MAX_POLISHED * (points + 2 + points.div_ceil(LANES)) + 1
     }
 
     /// No further points: what is left is their exact scores.
@@ -227,9 +248,14 @@ impl PathState {
             },
             Stage::Judge => {
                 if !self.judge(rows, halt)? {
-                    self.stage = Stage::Done;
+                    self.stage =
+                        if self.to_polish().is_some() { Stage::Polish } else { Stage::Done };
                 }
             }
+            Stage::Polish => match self.to_polish() {
+                Some((point, decrease)) => self.polish(rows, point, decrease, halt)?,
+                None => self.stage = Stage::Judge,
+            },
             Stage::Done => return Ok(ControlFlow::Break(())),
         }
         // Solvers end early when they are asked to: what they found then is not to be used.
@@ -245,7 +271,6 @@ impl PathState {
         let d = rows.dimension();
         let groups = rows.models().div_ceil(LANES);
         let mut anchors = Vec::new();
-        let mut held_out = vec![0.0; rows.matrix.rows()];
         for group in 0..groups {
             let first = group * LANES;
             let (mut w, mut gamma) = (vec![[0.0; LANES]; d], [1.0; LANES]);
@@ -264,6 +289,8 @@ impl PathState {
             exact: true,
             w: anchors.iter().map(|anchor| anchor.w.clone()).collect(),
             anchors: Vec::new(),
+            decrease: 0.0,
+            polished: 0,
         };
         self.visited.push(null);
         if is_tall(rows) {
@@ -274,10 +301,10 @@ impl PathState {
             self.quadratic = Some(Quadratic::begin(rows, &penalty, from, halt)?);
             return Ok(());
         }
-        for anchor in anchors.iter_mut().enumerate() {
-            let (group, anchor) = anchor;
-            let sums =
-                rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, &mut held_out, halt)?;
+        let mut held_out = HeldOut::NONE;
+        for (group, anchor) in anchors.iter_mut().enumerate() {
+            let sums = rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, halt)?;
+            held_out = held_out.and(&rows.held_out(group * LANES, &sums));
             (anchor.loss, anchor.gradient) = (sums.loss, sums.gradient);
         }
         self.look = Look::of(rows, &anchors, &held_out);
@@ -288,8 +315,8 @@ impl PathState {
 
     /// Held-out loss where every row gets the log-odds of the rows outside its fold.
     fn null_loss(&self, rows: &FoldRows<'_>) -> f64 {
-        let (n, p) = (rows.totals[rows.folds.count], rows.positives[rows.folds.count]);
-        (0..rows.folds.count)
+        let (n, p) = (rows.totals[rows.folds], rows.positives[rows.folds]);
+        (0..rows.folds)
             .map(|k| {
                 let (outside, positive) = (rows.totals[k], rows.positives[k]);
                 let z = (positive / (outside - positive)).ln();
@@ -314,48 +341,48 @@ impl PathState {
     }
 
     /// The next point, and the visited point that it starts from; `None` at the end.
+    ///
+    /// Every scaling is looked at where the first starts; then the likeliest is walked first, so that the
+    /// others end early.
     fn next(&self) -> Option<((usize, usize), usize)> {
-        let best = self.best();
-        for a in 0..self.scalings.len() {
-            let centre = if a == 0 { self.start } else { self.best_strength()? };
-            let Some(at_centre) = self.find((a, centre)) else {
-                let from = if a == 0 { 0 } else { self.find((a - 1, centre)).unwrap_or(0) };
-                return Some(((a, centre), from));
-            };
-            for up in [true, false] {
-                let (mut last, mut number, mut at) = (None, centre, at_centre);
-                let ended = loop {
-                    let following = if up { number + 1 } else { number.wrapping_sub(1) };
-                    if following >= self.grid.len() {
-                        break true;
-                    }
-                    let score = self.visited[at].score;
-                    let ahead: f64 = match last {
-                        None => f64::INFINITY,
-                        Some(last) => STEPS_AHEAD * (score - last),
-                    };
-                    if score < best - GIVE_UP && ahead < best - GIVE_UP - score {
-                        break true;
-                    }
-                    let Some(found) = self.find((a, following)) else { break false };
-                    (last, number, at) = (Some(score), following, found);
-                };
-                if !ended {
-                    let following = if up { number + 1 } else { number - 1 };
-                    return Some(((a, following), at));
-                }
+        let first = self.find((0, self.start));
+        let walked = self.scalings.len() + 1 - self.alike;
+        for a in 0..walked {
+            if self.find((a, self.start)).is_none() {
+                return Some(((a, self.start), first.unwrap_or(0)));
             }
         }
-        None
+        let likeliest = |a: &usize| {
+            let of = self.visited.iter().filter(|point| point.at.is_some_and(|at| at.0 == *a));
+            of.map(|point| point.score).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let mut order: Vec<usize> = (0..walked).collect();
+        order.sort_by(|a, b| likeliest(b).total_cmp(&likeliest(a)));
+        order.into_iter().find_map(|a| self.outwards(a, true).or_else(|| self.outwards(a, false)))
     }
 
-    /// The best strength of the first scaling.
-    fn best_strength(&self) -> Option<usize> {
-        let first = self.visited.iter().filter_map(|point| match point.at {
-            Some((0, g)) => Some((g, point.score)),
-            _ => None,
-        });
-        first.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(g, _)| g)
+    /// The next point of a scaling to one side, and the one before it.
+    fn outwards(&self, a: usize, up: bool) -> Option<((usize, usize), usize)> {
+        let best = self.best();
+        let (mut number, mut at) = (self.start, self.find((a, self.start))?);
+        // Before anything was seen on this side, the other side may tell where it goes.
+        let other = if up { number.wrapping_sub(1) } else { number + 1 };
+        let mut last = self.find((a, other)).map(|other| self.visited[other].score);
+        loop {
+            let following = if up { number + 1 } else { number.wrapping_sub(1) };
+            if following >= self.grid.len() {
+                return None;
+            }
+            let score = self.visited[at].score;
+            let ahead = last.map_or(f64::INFINITY, |last| STEPS_AHEAD * (score - last));
+            if score < best - GIVE_UP && ahead < best - GIVE_UP - score {
+                return None;
+            }
+            match self.find((a, following)) {
+                Some(found) => (last, number, at) = (Some(score), following, found),
+                None => return Some(((a, following), at)),
+            }
+        }
     }
 
     fn visit(
@@ -388,45 +415,100 @@ impl PathState {
     ) -> Result<(), Halted> {
         let penalty = self.scales.penalty(self.scalings[to.0], self.grid[to.1]);
         let metric = Metric::Diagonal;
-        // The point before on the path, or the same strength under the scaling before.
-        let same_strength = to.0.checked_sub(1).and_then(|a| self.find((a, to.1)));
-        let (mut start, mut least) = (0, f64::INFINITY);
-        for candidate in [Some(from), same_strength].into_iter().flatten() {
-            let anchors = &self.visited[candidate].anchors;
-            if anchors.is_empty() {
-                continue;
-            }
-            let groups = self.walkers.iter().zip(anchors.iter().zip(&penalty));
-            let gain: f64 = groups
-                .map(|(walkers, (anchor, p))| {
-                    walkers.step(p, &metric, anchor).1.iter().sum::<f64>()
-                })
-                .sum();
+        // The point before on the path, or the same strength under another scaling.
+        let is_near = |v: &usize| *v == from || self.visited[*v].at.is_some_and(|at| at.1 == to.1);
+        let near = (0..self.visited.len()).filter(is_near);
+        let known: Vec<usize> = near.filter(|&v| !self.visited[v].anchors.is_empty()).collect();
+        let (mut start, mut least) = (known.first().copied().unwrap_or(0), f64::INFINITY);
+        for &candidate in known.iter().filter(|_| known.len() > 1) {
+            let groups =
+                self.walkers.iter().zip(self.visited[candidate].anchors.iter().zip(&penalty));
+            let gain: f64 =
+                groups.map(|(walkers, (anchor, p))| walkers.gain(p, &metric, anchor)).sum();
             if gain < least {
                 (start, least) = (candidate, gain);
             }
         }
-        let reached = self.descend_from(rows, to, start, &penalty, &metric, STOP_MEMORY, halt)?;
-        self.forget_anchors(to, rows);
+        let (best, price) = (self.best(), self.price(to));
+        let enough = |held_out: f64| {
+            let below = best - GIVE_UP + held_out + price;
+            (below.max(0.0) / LOOSE_SCALE).powi(2).clamp(LOOSE, LOOSEST)
+        };
+        // With more than eight models the held-out scores come in parts.
+        let enough: Option<Enough<'_>> = if self.walkers.len() == 1 { Some(&enough) } else { None };
+        let stop = Stop { decrease: LOOSE, unseen: 0.3, max_steps: 100 };
+        let reached = self.descend_from(rows, to, start, &penalty, &metric, stop, enough, halt)?;
         self.visited.push(reached.point);
+        self.forget_anchors(rows);
         Ok(())
     }
 
     /// Anchors that no later point starts from; with many columns, also those that save a few passes
     /// only.
-    fn forget_anchors(&mut self, to: (usize, usize), rows: &FoldRows<'_>) {
-        let centre = self.best_strength();
-        let few = rows.dimension() * rows.models() <= MAX_ANCHORED;
+    fn forget_anchors(&mut self, rows: &FoldRows<'_>) {
+        if rows.dimension() * rows.models() <= MAX_ANCHORED {
+            return;
+        }
+        let least = self.best() - GIVE_UP - MARGIN;
+        let numbers: Vec<(usize, usize)> = self.visited.iter().filter_map(|p| p.at).collect();
         for point in &mut self.visited[1..] {
-            let keep = point.at.is_some_and(|(a, g)| {
-                let next_to = a == to.0 && g.abs_diff(to.1) <= 1;
-                let near_best = centre.is_some_and(|c| g.abs_diff(c) <= 1) || g == self.start;
-                next_to || (near_best && a + 1 >= to.0) || (few && a + 1 >= to.0)
-            });
-            if !keep {
+            let Some((a, g)) = point.at else { continue };
+            let between =
+                numbers.contains(&(a, g + 1)) && numbers.contains(&(a, g.wrapping_sub(1)));
+            if between && point.score < least {
                 point.anchors.clear();
             }
         }
+        self.visited[0].anchors.clear();
+    }
+
+    /// The likeliest point that is further from its minimum than its weight allows, and how near it is
+    /// to come.
+    fn to_polish(&self) -> Option<(usize, f64)> {
+        if self.quadratic.is_some() {
+            return None;
+        }
+        let weights = self.weights();
+        (1..self.visited.len())
+            .map(|v| (v, TIGHT / weights[v].max(f64::MIN_POSITIVE)))
+            .filter(|&(v, decrease)| {
+                let point = &self.visited[v];
+                point.exact
+                    && point.polished < MAX_POLISHED
+                    && point.decrease > 2.0 * decrease
+                    && !point.anchors.is_empty()
+            })
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The weights of the points by their exact scores; other points have none.
+    fn weights(&self) -> Vec<f64> {
+        let score = |point: &Visited| {
+            if !point.exact || point.w.is_empty() {
+                return f64::NEG_INFINITY;
+            }
+            point.score + point.at.map_or(0.0, |_| (self.alike as f64).ln())
+        };
+        softmax(&self.visited.iter().map(score).collect::<Vec<f64>>())
+    }
+
+    fn polish(
+        &mut self,
+        rows: &FoldRows<'_>,
+        at: usize,
+        decrease: f64,
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        let Some(to) = self.visited[at].at else { return Ok(()) };
+        let penalty = self.scales.penalty(self.scalings[to.0], self.grid[to.1]);
+        let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
+        let polished = self.visited[at].polished + 1;
+        let metric = Metric::Diagonal;
+        let reached = self.descend_from(rows, to, at, &penalty, &metric, stop, None, halt)?;
+        let score = self.visited[at].score;
+        // It keeps its score until it is judged again.
+        self.visited[at] = Visited { polished, score, ..reached.point };
+        Ok(())
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -438,11 +520,12 @@ impl PathState {
         penalty: &[Vec<Lane>],
         metric: &Metric<'_>,
         stop: Stop,
+        enough: Option<Enough<'_>>,
         halt: Halt<'_>,
     ) -> Result<Reached, Halted> {
-        let mut held_out = vec![0.0; rows.matrix.rows()];
         let (mut w, mut anchors, mut passes) = (Vec::new(), Vec::new(), 0);
-        let (mut gain, mut contraction) = (0.0f64, 0.0f64);
+        let mut seen = Vec::new();
+        let (mut gain, mut contraction, mut decrease) = (0.0f64, 0.0f64, 0.0f64);
         let start = self.visited[from].anchors.clone();
         for (group, start) in start.iter().enumerate() {
             let reached = self.walkers[group].descend(
@@ -452,9 +535,11 @@ impl PathState {
                 metric,
                 start,
                 stop,
-                &mut held_out,
+                enough,
                 halt,
             )?;
+            seen.push(reached.held_out);
+            decrease = decrease.max(reached.decrease);
             w.push(reached.w);
             anchors.push(reached.anchor);
             passes = passes.max(reached.passes);
@@ -472,12 +557,25 @@ impl PathState {
             -self.visited[from].score
                 - self.visited[from].at.map_or(NULL_PRICE, |at| self.price(at))
         } else {
+            let mut held_out = HeldOut::NONE;
+            for (group, seen) in seen.into_iter().enumerate() {
+                held_out = held_out.and(&match seen {
+                    Some(seen) => seen,
+                    // A group that stayed where it was, while others moved.
+                    None => {
+                        let (first, w) = (group * LANES, &anchors[group].w);
+                        let sums = rows.lane_sums(&Curve::Logistic, first, w, halt)?;
+                        rows.held_out(first, &sums)
+                    }
+                });
+            }
             self.look = Look::of(rows, &anchors, &held_out);
-            rows.held_out_loss(&held_out)
+            held_out.loss
         };
         let score = -loss - self.price(to);
-        let point = Visited { at: Some(to), score, exact: false, w, anchors };
-        Ok(Reached { point, held_out, gain, contraction })
+        let (exact, polished) = (false, 0);
+        let point = Visited { at: Some(to), score, exact, w, anchors, decrease, polished };
+        Ok(Reached { point, gain, contraction })
     }
 
     /// Exact scores of the next eight points that matter. False if there are none left.
@@ -494,7 +592,7 @@ impl PathState {
             return Ok(false);
         }
         let d = rows.dimension();
-        let sets: Vec<Vec<Lane>> = (0..rows.folds.count)
+        let sets: Vec<Vec<Lane>> = (0..rows.folds)
             .map(|k| {
                 let mut set = vec![[0.0; LANES]; d];
                 for (l, &v) in wanted.iter().enumerate() {
@@ -516,20 +614,12 @@ impl PathState {
 }
 
 impl Look {
-    fn of(rows: &FoldRows<'_>, anchors: &[Anchor], held_out: &[f64]) -> Self {
+    fn of(rows: &FoldRows<'_>, anchors: &[Anchor], held_out: &HeldOut) -> Self {
         let last = rows.models() - 1;
         let gradient = &anchors[last / LANES].gradient;
         let squares: f64 = gradient.iter().map(|g| g[last % LANES] * g[last % LANES]).sum();
-        Self { gap: squares.sqrt() / rows.total_weight, reach: reach(held_out) }
+        Self { gap: squares.sqrt() / rows.total_weight, reach: held_out.reach }
     }
-}
-
-/// The least and the largest of numbers.
-pub(super) fn reach(z: &[f64]) -> (f64, f64) {
-    let ends = (f64::INFINITY, f64::NEG_INFINITY);
-    z.iter().fold(ends, |(low, high), &z| {
-        (if z < low { z } else { low }, if z > high { z } else { high })
-    })
 }
 
 /// A scaling of the columns, in words.
@@ -546,11 +636,11 @@ pub(super) fn scaling_name(a: f64) -> String {
 pub(super) fn is_tall(rows: &FoldRows<'_>) -> bool {
     let d = rows.dimension();
     // A Gram costs d²/2 products a row, whatever the row stores; L-BFGS some hundred passes more.
-    let stored = rows.matrix.stored() / rows.matrix.rows().max(1);
+    let stored = rows.stored / rows.rows.max(1);
     d * d <= MAX_PRODUCTS_PER_VALUE * stored.max(1)
         && d <= MAX_QUADRATIC
         && (d * ROWS_PER_COLUMN <= rows.used() || d <= ALWAYS_QUADRATIC)
-        && rows.folds.count * d * d <= MAX_GRAM_NUMBERS
+        && rows.folds * d * d <= MAX_GRAM_NUMBERS
 }
 
 /// A dense metric under a penalty, from the Hessians of the quadratic models.

@@ -32,6 +32,8 @@ const FIRST_GAIN: f64 = 0.01;
 const UNSEEN: f64 = 1e-5;
 /// ... and steps contract at all.
 const UNSEEN_CONTRACTION: f64 = 0.5;
+/// ... and there are rows (weights of rows) enough for a pass to cost something.
+const UNSEEN_ROWS: f64 = 300.0;
 /// Steps that contract worse than this want a new Hessian ...
 const SLOW: f64 = 0.1;
 /// ... if they are worth it: gains below this say nothing.
@@ -157,7 +159,7 @@ fn newton(
     for _ in 0..=steps {
         let grams = rows.grams(&Curve::Logistic, w, wanted, halt)?;
         let weight: f64 = grams.weight.iter().sum();
-        let scale = rows.totals[rows.folds.count] / weight.max(f64::MIN_POSITIVE);
+        let scale = rows.totals[rows.folds] / weight.max(f64::MIN_POSITIVE);
         let loss: f64 = scale * grams.loss.iter().sum::<f64>();
         let value = loss + 0.5 * (0..d).map(|j| penalty[j] * w[j] * w[j]).sum::<f64>();
         // A step that went too far is shortened.
@@ -234,11 +236,11 @@ fn visit_with(
     let penalty = state.scales.penalty(state.scalings[to.0], state.grid[to.1]);
     let metric = dense(&quadratic.hessians, &penalty, halt);
     let Metric::Dense(factored) = &metric else { return (Ok(()), quadratic) };
-    // The point before on the path, or the same strength under the scaling before; else any.
-    let same_strength = to.0.checked_sub(1).and_then(|a| state.find((a, to.1)));
+    // The point before on the path, or the same strength under another scaling; else any.
+    let same_strength = (0..state.scalings.len()).map(|a| state.find((a, to.1)));
+    let candidates = [Some(from), state.find((0, state.start)), Some(0)].into_iter();
     let (mut start, mut missed) = (0, f64::INFINITY);
-    for candidate in [Some(from), same_strength, state.find((0, state.start)), Some(0)] {
-        let Some(candidate) = candidate else { continue };
+    for candidate in same_strength.chain(candidates).flatten() {
         let anchors = &state.visited[candidate].anchors;
         if anchors.is_empty() {
             continue;
@@ -248,14 +250,15 @@ fn visit_with(
             (start, missed) = (candidate, misses);
         }
     }
-    if !is_first && missed < UNSEEN && quadratic.contraction <= UNSEEN_CONTRACTION {
+    let safe = quadratic.contraction <= UNSEEN_CONTRACTION && rows.total_weight >= UNSEEN_ROWS;
+    if !is_first && missed < UNSEEN && safe {
         let point = unseen(state, &quadratic, &metric, &penalty, to, start);
         drop(metric);
         state.visited.push(point);
         return (Ok(()), quadratic);
     }
     let stop = if is_first { STOP_CENTRE } else { STOP_QUADRATIC };
-    let reached = state.descend_from(rows, to, start, &penalty, &metric, stop, halt);
+    let reached = state.descend_from(rows, to, start, &penalty, &metric, stop, None, halt);
     drop(metric);
     let reached = match reached {
         Ok(reached) => reached,
@@ -268,7 +271,8 @@ fn visit_with(
         quadratic.contraction.max(0.0)
     };
     if is_first {
-        quadratic.skew = rows.skew(&reached.held_out);
+        let models: Models = reached.point.anchors.iter().map(|anchor| anchor.w.clone()).collect();
+        quadratic.skew = rows.skew(&models);
         if reached.gain <= TELLING {
             quadratic.contraction = 0.0;
         }
@@ -327,7 +331,7 @@ fn stepped(
     penalty: &[Vec<Lane>],
 ) -> Models {
     let groups = state.walkers.iter().zip(anchors.iter().zip(penalty));
-    groups.map(|(walkers, (anchor, penalty))| walkers.step(penalty, metric, anchor).0).collect()
+    groups.map(|(walkers, (anchor, penalty))| walkers.step(penalty, metric, anchor)).collect()
 }
 
 fn unseen(
@@ -344,5 +348,6 @@ fn unseen(
     let change = quadratic.held_out(&w) - quadratic.held_out(&before);
     let price = from.at.map_or(0.0, |at| state.price(at));
     let score = from.score + price - change - state.price(to);
-    Visited { at: Some(to), score, exact: false, w, anchors: Vec::new() }
+    let (decrease, polished) = (0.0, 0);
+    Visited { at: Some(to), score, exact: false, w, anchors: Vec::new(), decrease, polished }
 }

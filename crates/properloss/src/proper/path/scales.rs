@@ -107,7 +107,7 @@ impl Scales {
     /// `T` of a model, with the deviations in units of the largest.
     fn trace(&self, model: usize, a: f64) -> f64 {
         let own = self.share.iter().zip(&self.relative[model]).map(|(s, r)| s * r);
-        own.filter(|s| *s > 0.0).map(|s| s.powf(2.0 - 2.0 * a)).sum()
+        own.filter(|s| *s > 0.0).map(|s| power(s, 2.0 - 2.0 * a)).sum()
     }
 
     /// `C = 10^g / T`: the strength in the units of columns divided by `s_j^a`.
@@ -133,24 +133,28 @@ impl Scales {
                     if s == 0.0 {
                         continue;
                     }
-                    let base = s.powf(2.0 * a - 2.0);
+                    let base = 1.0 / power(s, 2.0 - 2.0 * a);
                     for l in 0..LANES.min(models - group * LANES) {
                         let k = group * LANES + l;
                         let r = if self.relative[k][j] > 0.0 { self.relative[k][j] } else { 1.0 };
-                        let own = if a == 0.0 {
-                            1.0
-                        } else if a == 1.0 {
-                            r * r
-                        } else {
-                            r.powf(2.0 * a)
-                        };
-                        penalty[l] = (traces[k] * own * base).clamp(1.0 / LARGEST, LARGEST);
+                        penalty[l] =
+                            (traces[k] * power(r, 2.0 * a) * base).clamp(1.0 / LARGEST, LARGEST);
                     }
                 }
                 penalty.push([0.0; LANES]);
                 penalty
             })
             .collect()
+    }
+}
+
+/// `x^e`, quick for the exponents of the default scalings.
+fn power(x: f64, exponent: f64) -> f64 {
+    match exponent {
+        0.0 => 1.0,
+        1.0 => x,
+        2.0 => x * x,
+        _ => x.powf(exponent),
     }
 }
 

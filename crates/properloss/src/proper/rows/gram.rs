@@ -5,10 +5,9 @@
 
 use rayon::prelude::*;
 
-use super::{FoldRows, Halt, Halted};
+use super::{FoldBlock, Halt, Halted};
 use crate::design::{Kernel, Lanes, arch, run};
 use crate::proper::curve::Curve;
-use crate::proper::folds::Random;
 use crate::sample::Matrix;
 use crate::sample::Storage;
 
@@ -20,6 +19,7 @@ const MAX_PARTIAL: usize = 1 << 25;
 /// Per fold: `X'HX` (row-major, both triangles, intercept last), `X'r`, the loss and the weight.
 /// Sums over parts of the rows can be added.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct FoldGrams {
     pub dimension: usize,
     pub gram: Vec<Vec<f64>>,
@@ -28,31 +28,45 @@ pub(in crate::proper) struct FoldGrams {
     pub weight: Vec<f64>,
 }
 
-impl FoldRows<'_> {
-    /// At the weights `w` of one model, over about `wanted` rows, chosen by a hash of their numbers.
-    pub(in crate::proper) fn grams(
+impl FoldGrams {
+    /// Adds the rows of another block.
+    pub(super) fn add(&mut self, other: &Self) {
+        let add = |total: &mut [f64], part: &[f64]| {
+            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+        };
+        for (mine, theirs) in [(&mut self.gram, &other.gram), (&mut self.gradient, &other.gradient)]
+        {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| add(mine, theirs));
+        }
+        add(&mut self.loss, &other.loss);
+        add(&mut self.weight, &other.weight);
+    }
+}
+
+impl FoldBlock<'_> {
+    /// At the weights `w` of one model, over the rows that [are chosen](FoldBlock::is_chosen), about
+    /// `wanted` of them; over all if there is no limit.
+    pub(super) fn grams(
         &self,
         curve: &Curve<'_>,
         w: &[f64],
-        wanted: usize,
+        (limit, wanted): (Option<u64>, usize),
         halt: Halt<'_>,
     ) -> Result<FoldGrams, Halted> {
         let d = self.dimension();
         let shape = Shape::new(d);
-        let used = self.used();
-        let limit = (wanted < used).then(|| (wanted as f64 / used as f64 * u64::MAX as f64) as u64);
         let lists: Vec<Vec<u32>> = match limit {
             None => self.of_fold.clone(),
             Some(limit) => {
-                let keep = |&i: &u32| Random(u64::from(i)).next() <= limit;
+                let keep = |&i: &u32| self.is_chosen(i as usize, limit);
                 self.of_fold.iter().map(|l| l.iter().copied().filter(keep).collect()).collect()
             }
         };
         let most = (MAX_PARTIAL / (shape.size() * self.folds.count)).clamp(1, 16);
-        let parts = (wanted.min(used) / (self.folds.count * 4 * BLOCK)).clamp(1, most);
+        let parts = (wanted / (self.folds.count * 4 * BLOCK)).clamp(1, most);
         let tasks: Vec<(usize, &[u32])> = (0..self.folds.count)
             .flat_map(|fold| {
-                let size = lists[fold].len().div_ceil(parts).next_multiple_of(BLOCK);
+                let size = lists[fold].len().div_ceil(parts).next_multiple_of(BLOCK).max(BLOCK);
                 lists[fold].chunks(size).map(move |list| (fold, list))
             })
             .collect();
@@ -111,11 +125,7 @@ impl FoldRows<'_> {
             let count = list.len();
             for (k, &i) in list.iter().enumerate() {
                 let i = i as usize;
-                match &self.matrix {
-                    Matrix::DenseF32(x) => self.fill(x.row(i), &mut row),
-                    Matrix::DenseF64(x) => self.fill(x.row(i), &mut row),
-                    Matrix::Csr(_) => self.fill_sparse(i, &mut row),
-                }
+                self.fill(i, &mut row);
                 let d = shape.dimension;
                 row[d..].fill(0.0);
                 let z = dot(&row[..d], w);
@@ -140,8 +150,18 @@ impl FoldRows<'_> {
         Ok(part)
     }
 
+    /// `x̃_i` and a 1.
     #[inline(always)]
-    fn fill<T: Storage>(&self, values: &[T], row: &mut [f64]) {
+    pub(super) fn fill(&self, i: usize, row: &mut [f64]) {
+        match &self.matrix {
+            Matrix::DenseF32(x) => self.fill_dense(x.row(i), row),
+            Matrix::DenseF64(x) => self.fill_dense(x.row(i), row),
+            Matrix::Csr(_) => self.fill_sparse(i, row),
+        }
+    }
+
+    #[inline(always)]
+    fn fill_dense<T: Storage>(&self, values: &[T], row: &mut [f64]) {
         let columns = values.len();
         let (mean, factor) = (&self.mean[..columns], &self.factor[..columns]);
         for (j, target) in row[..columns].iter_mut().enumerate() {
@@ -280,7 +300,7 @@ fn tile<L: Lanes, const A: usize, const B: usize>(
 }
 
 /// `a·b` in eight lanes.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0f64; 8];
     let (a_groups, a_rest) = a.as_chunks::<8>();
     let (b_groups, b_rest) = b.as_chunks::<8>();

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::tiles::{BLOCK, Losses, ROWS, TILE, Window, add_gradient, add_scores};
-use super::{FoldRows, Halt, Halted, LANES, Lane, add_lanes};
+use super::{FoldBlock, Halt, Halted, HeldOut, LANES, Lane, Line};
 use crate::design::{Kernel, Lanes, arch, run};
 use crate::proper::curve::Curve;
 use crate::sample::{ColumnIndex, Csr, Matrix, Storage, with_csr};
@@ -11,12 +11,33 @@ use crate::sample::{ColumnIndex, Csr, Matrix, Storage, with_csr};
 /// What a pass found: the summed loss of each model and its gradient in the standardised weights,
 /// intercept last. Sums over parts of the rows can be added.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct LaneSums {
     pub loss: Lane,
     pub gradient: Vec<Lane>,
+    /// Loss and reach of the held-out scores of the group's folds, where nobody keeps the scores.
+    pub held_out: Option<HeldOut>,
 }
 
-impl FoldRows<'_> {
+impl LaneSums {
+    /// Adds the rows of another block.
+    pub(super) fn add(&mut self, other: &Self) {
+        for l in 0..LANES {
+            self.loss[l] += other.loss[l];
+        }
+        for (total, part) in self.gradient.iter_mut().zip(&other.gradient) {
+            for l in 0..LANES {
+                total[l] += part[l];
+            }
+        }
+        self.held_out = match (self.held_out, other.held_out) {
+            (Some(a), Some(b)) => Some(a.and(&b)),
+            _ => None,
+        };
+    }
+}
+
+impl FoldBlock<'_> {
     /// Summed loss and gradient of the models `first..first + 8` at the weights `w`, over the rows
     /// that each may see. Each row's score under the model of its own fold goes to `held_out` if that
     /// model is in the group.
@@ -30,15 +51,14 @@ impl FoldRows<'_> {
     ) -> Result<LaneSums, Halted> {
         let columns = self.matrix.columns();
         let total = self.pass(Some(curve), first, w, held_out, halt)?;
-        let mut gradient = total.gradient;
-        for (j, g) in gradient.iter_mut().enumerate() {
-            for l in 0..LANES {
-                g[l] = self.factor[j] * (g[l] - self.mean[j] * total.slope[l]);
-            }
-        }
+        let mut gradient = Vec::with_capacity(columns + 1);
+        let scales = self.mean.iter().zip(&self.factor);
+        gradient.extend(total.gradient.iter().zip(scales).map(|(g, (mean, factor))| -> Lane {
+            std::array::from_fn(|l| factor * (g.0[l] - mean * total.slope[l]))
+        }));
         gradient.push(total.slope);
         debug_assert_eq!(gradient.len(), columns + 1);
-        Ok(LaneSums { loss: total.loss, gradient })
+        Ok(LaneSums { loss: total.loss, gradient, held_out: None })
     }
 
     /// Scores of every row under the model of its own fold, for the folds of this group.
@@ -98,7 +118,7 @@ impl FoldRows<'_> {
 struct Partial {
     loss: Lane,
     slope: Lane,
-    gradient: Vec<Lane>,
+    gradient: Vec<Line>,
 }
 
 impl Partial {
@@ -107,17 +127,21 @@ impl Partial {
             self.loss[l] += other.loss[l];
             self.slope[l] += other.slope[l];
         }
-        add_lanes(&mut self.gradient, &other.gradient);
+        for (total, part) in self.gradient.iter_mut().zip(&other.gradient) {
+            for l in 0..LANES {
+                total.0[l] += part.0[l];
+            }
+        }
     }
 }
 
 /// Eight models with their weights on the raw columns.
 struct Pass<'a> {
-    rows: &'a FoldRows<'a>,
+    rows: &'a FoldBlock<'a>,
     /// None: scores only.
     curve: Option<&'a Curve<'a>>,
     first: usize,
-    w: &'a [Lane],
+    w: &'a [Line],
     shift: Lane,
     masks: &'a [Lane],
 }
@@ -140,7 +164,11 @@ impl Pass<'_> {
 
     fn partial(&self) -> Partial {
         let columns = if self.curve.is_some() { self.w.len() } else { 0 };
-        Partial { loss: [0.0; LANES], slope: [0.0; LANES], gradient: vec![[0.0; LANES]; columns] }
+        Partial {
+            loss: [0.0; LANES],
+            slope: [0.0; LANES],
+            gradient: vec![Line([0.0; LANES]); columns],
+        }
     }
 
     /// Takes the held-out score of row `i` and turns its scores into weighted slopes.
@@ -251,7 +279,7 @@ impl<I: ColumnIndex, T: Storage> Kernel for SparseChunk<'_, I, T> {
                 let r = lanes.load(&z[k]);
                 let range = x.range(first + k);
                 for (index, value) in indices[range.clone()].iter().zip(&values[range]) {
-                    let g = &mut partial.gradient[index.column()];
+                    let g = &mut partial.gradient[index.column()].0;
                     *g = lanes.array(lanes.fused(lanes.load(&*g), lanes.splat(value.to_f64()), r));
                 }
             }
@@ -267,7 +295,7 @@ pub(super) fn sparse_score<L: Lanes, I: ColumnIndex, T: Storage>(
     lanes: L,
     indices: &[I],
     values: &[T],
-    w: &[Lane],
+    w: &[Line],
     start: L::Vector,
 ) -> L::Vector {
     let mut sums = [start, lanes.splat(0.0)];
@@ -275,12 +303,12 @@ pub(super) fn sparse_score<L: Lanes, I: ColumnIndex, T: Storage>(
     let (value_pairs, value_rest) = values.as_chunks::<2>();
     for (index, value) in index_pairs.iter().zip(value_pairs) {
         for k in 0..2 {
-            let w = lanes.load(&w[index[k].column()]);
+            let w = lanes.load(&w[index[k].column()].0);
             sums[k] = lanes.fused(sums[k], lanes.splat(value[k].to_f64()), w);
         }
     }
     for (index, value) in index_rest.iter().zip(value_rest) {
-        let w = lanes.load(&w[index.column()]);
+        let w = lanes.load(&w[index.column()].0);
         sums[0] = lanes.fused(sums[0], lanes.splat(value.to_f64()), w);
     }
     lanes.add(sums[0], sums[1])

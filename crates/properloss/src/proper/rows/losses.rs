@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use super::lane_sums::sparse_score;
 use super::tiles::{BLOCK, Losses, ROWS, TILE, Window, add_scores};
-use super::{FoldRows, Halt, Halted, LANES, Lane};
+use super::{FoldBlock, Halt, Halted, LANES, Lane, Line};
 use crate::design::{Kernel, Lanes, arch, run};
 use crate::sample::{ColumnIndex, Csr, Matrix, Storage, with_csr};
 
-impl FoldRows<'_> {
+impl FoldBlock<'_> {
     /// Summed held-out log-loss of eight sets of fold models: `w[k]` has the weights of the model of
     /// fold `k` in every set.
     pub(in crate::proper) fn losses(
@@ -19,7 +19,7 @@ impl FoldRows<'_> {
         let task_rows =
             ((1 << 16) / (self.matrix.stored() / self.matrix.rows().max(1)).max(1)).max(BLOCK);
         let task_rows = task_rows.next_multiple_of(BLOCK);
-        let raw: Vec<(Vec<Lane>, Lane)> = w.iter().map(|w| self.raw(w)).collect();
+        let raw: Vec<(Vec<Line>, Lane)> = w.iter().map(|w| self.raw(w)).collect();
         let tasks: Vec<(usize, &[u32])> = (0..self.folds.count)
             .flat_map(|fold| self.of_fold[fold].chunks(task_rows).map(move |list| (fold, list)))
             .collect();
@@ -53,9 +53,9 @@ impl FoldRows<'_> {
 
 /// Some rows of one fold.
 struct Task<'a> {
-    rows: &'a FoldRows<'a>,
+    rows: &'a FoldBlock<'a>,
     list: &'a [u32],
-    w: &'a [Lane],
+    w: &'a [Line],
     shift: Lane,
 }
 

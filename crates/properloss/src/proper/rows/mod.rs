@@ -1,20 +1,29 @@
 //! The rows of a cross-validated fit: they alone touch the data, and answer a few questions.
 //!
 //! Model `k < K` is trained on the rows outside fold `k`, model `K` on all rows. A question is plain
-//! data (weights of models, a loss), an answer is a sum over the rows: sums over parts of the rows
+//! data (weights of models, a loss), an answer is a sum over the rows: sums over blocks of the rows
 //! can be added. Models go by eight, one a lane: a row is read once and multiplied with a vector of
 //! eight weights.
 //!
 //! ```text
 //! moments      weight, mean, spread of every column in every fold                    (moments.rs)
-//! lane_sums    loss and gradient of eight models; held-out scores                    (lane_sums.rs)
+//! lane_sums    loss and gradient of eight models; loss of the held-out scores        (lane_sums.rs)
 //! losses       held-out loss of eight sets of fold models, one a lane                (losses.rs)
 //! grams        X'HX of every fold at one model, with its gradient and loss           (gram.rs)
+//! scored       held-out scores of one set of fold models, counted in bins            (scores.rs)
+//! gathered     some rows themselves, chosen by a hash of their numbers               (gather.rs)
 //! ```
+//!
+//! Three layers: [`FoldRows`] is whom the algorithm asks (fold_rows.rs); it asks its one block in
+//! memory, or sends the question to blocks elsewhere (ask.rs); [`FoldBlock`] answers for the rows of a
+//! block and alone has the kernels.
 //!
 //! *Same bits for any number of threads*: parts depend on the shape alone, and their sums are added
 //! in order. Products are fused where the machine can: the instruction set may change last bits.
 
+mod ask;
+mod fold_rows;
+mod gather;
 mod gram;
 mod lane_sums;
 mod losses;
@@ -22,15 +31,16 @@ mod moments;
 mod scores;
 mod tiles;
 
+pub use ask::{BlockAnswer, BlockQuestion};
+pub(super) use fold_rows::{FoldRows, Here, Prepared, Source};
 pub(super) use gram::FoldGrams;
 pub(super) use moments::FoldMoments;
+pub(super) use scores::{HeldOut, Scored};
 
 use std::ops::Deref;
 
-use super::folds::{Assignment, Folds};
-use crate::design::FittedScaling;
-use crate::error::Result;
-use crate::sample::{Matrix, Sample};
+use super::folds::{Assignment, Random};
+use crate::sample::Matrix;
 
 /// Models in one group of interleaved numbers.
 pub(super) const LANES: usize = 8;
@@ -38,91 +48,76 @@ pub(super) const LANES: usize = 8;
 /// One number of each of eight models.
 pub(super) type Lane = [f64; LANES];
 
-/// The caller asked to stop: whatever was being summed up is lost.
+/// Eight numbers in one line of the cache: sparse rows reach for them in no order.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Line(Lane);
+
+/// The caller asked to stop, or rows could not be had ([`FoldRows::why`]): whatever was being summed up
+/// is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Halted;
 
 /// Answers whether to stop; looked at between parts of a pass.
 pub(super) type Halt<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Weight and fold of every row, what follows from them, and the standardisation `x̃ = F (x - c)` of
-/// the columns: all that a fit keeps of the rows beside the rows.
+/// Weight and fold of every row of a block, and the standardisation `x̃ = F (x - c)` of the columns.
 #[derive(Debug)]
 pub(super) struct Split {
     pub weights: Vec<f64>,
-    /// The sum of the weights, class by class.
-    pub total_weight: f64,
     pub folds: Assignment,
-    /// Total weight of the rows each model is trained on.
-    pub totals: Vec<f64>,
-    /// Weight of the positives among them.
-    pub positives: Vec<f64>,
     /// Every weight is 0 or 1.
     plain: bool,
     /// The rows of positive weight, by fold.
     of_fold: Vec<Vec<u32>>,
+    numbers: Numbers,
     mean: Vec<f64>,
     factor: Vec<f64>,
 }
 
+/// The numbers of a block's rows among all rows.
+#[derive(Debug)]
+pub(super) enum Numbers {
+    /// In succession from here.
+    From(u64),
+    /// One by one.
+    Each(Vec<u64>),
+}
+
 impl Split {
-    /// The rows of a sample under these weights. Columns as they are, until [`Self::standardise`].
-    pub(super) fn new(sample: &Sample<'_>, weights: Vec<f64>, folds: &Folds) -> Result<Self> {
-        let total_weight = sample.with_weights(Some(&weights))?.total_weight();
-        let labels = sample.labels();
-        let folds = folds.assign(labels, &weights)?;
-        let count = folds.count;
-        let (mut totals, mut positives) = (vec![0.0; count + 1], vec![0.0; count + 1]);
-        let mut of_fold = vec![Vec::new(); count];
+    /// Columns as they are, until [`Self::standardise`].
+    pub(super) fn new(
+        weights: Vec<f64>,
+        folds: Assignment,
+        numbers: Numbers,
+        columns: usize,
+    ) -> Self {
+        let mut of_fold = vec![Vec::new(); folds.count];
         for (i, &weight) in weights.iter().enumerate() {
             if weight > 0.0 {
-                let fold = folds.of_row[i] as usize;
-                of_fold[fold].push(i as u32);
-                for k in [fold, count] {
-                    totals[k] += weight;
-                    positives[k] += weight * f64::from(labels[i]);
-                }
+                of_fold[folds.of_row[i] as usize].push(i as u32);
             }
         }
-        for sums in [&mut totals, &mut positives] {
-            let all = sums[count];
-            sums[..count].iter_mut().for_each(|inside| *inside = all - *inside);
-        }
         let plain = weights.iter().all(|&weight| weight == 0.0 || weight == 1.0);
-        let columns = sample.columns();
-        Ok(Self {
-            weights,
-            total_weight,
-            folds,
-            totals,
-            positives,
-            plain,
-            of_fold,
-            mean: vec![0.0; columns],
-            factor: vec![1.0; columns],
-        })
+        let (mean, factor) = (vec![0.0; columns], vec![1.0; columns]);
+        Self { weights, folds, plain, of_fold, numbers, mean, factor }
     }
 
     /// From now on weights are those of `F (x - c)`.
-    pub(super) fn standardise(&mut self, mean: Vec<f64>, factor: Vec<f64>) {
-        (self.mean, self.factor) = (mean, factor);
-    }
-
-    /// With the rows themselves.
-    pub(super) fn rows<'a>(&'a self, sample: &Sample<'a>) -> FoldRows<'a> {
-        FoldRows { matrix: sample.matrix(), labels: sample.labels(), split: self }
+    pub(super) fn standardise(&mut self, mean: &[f64], factor: &[f64]) {
+        (self.mean, self.factor) = (mean.to_vec(), factor.to_vec());
     }
 }
 
-/// Matrix and labels with the [`Split`] of the rows.
+/// Matrix and labels of a block with the [`Split`] of its rows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FoldRows<'a> {
+pub(super) struct FoldBlock<'a> {
     pub matrix: Matrix<'a>,
     pub labels: &'a [u8],
-    split: &'a Split,
+    pub split: &'a Split,
 }
 
-impl Deref for FoldRows<'_> {
+impl Deref for FoldBlock<'_> {
     type Target = Split;
 
     fn deref(&self) -> &Split {
@@ -130,45 +125,74 @@ impl Deref for FoldRows<'_> {
     }
 }
 
-impl FoldRows<'_> {
-    /// The standardisation, as a model file stores it.
-    pub(super) fn scaling(&self) -> FittedScaling {
-        FittedScaling::Standardise { mean: self.mean.clone(), factor: self.factor.clone() }
-    }
-
+impl FoldBlock<'_> {
     /// Number of models: one a fold, and one for all rows.
-    pub(super) fn models(&self) -> usize {
+    fn models(&self) -> usize {
         self.folds.count + 1
     }
 
     /// Weights of a model: the columns and an intercept.
-    pub(super) fn dimension(&self) -> usize {
+    fn dimension(&self) -> usize {
         self.matrix.columns() + 1
     }
 
     /// Rows of positive weight.
-    pub(super) fn used(&self) -> usize {
+    fn used(&self) -> usize {
         self.of_fold.iter().map(Vec::len).sum()
     }
 
     /// Whether the matrix stores all its values.
-    pub(super) fn is_dense(&self) -> bool {
+    fn is_dense(&self) -> bool {
         !matches!(self.matrix, Matrix::Csr(_))
+    }
+
+    /// Whether row `i` belongs to a sample of the rows: by a hash of its number among all rows.
+    fn is_chosen(&self, i: usize, limit: u64) -> bool {
+        let number = match &self.numbers {
+            Numbers::From(first) => first + i as u64,
+            Numbers::Each(numbers) => numbers[i],
+        };
+        Random(number).next() <= limit
+    }
+
+    /// Weight and weight of the positives: inside every fold, then of all rows.
+    fn fold_weights(&self) -> Vec<[f64; 2]> {
+        let count = self.folds.count;
+        let mut sums = vec![[0.0; 2]; count + 1];
+        for (i, &weight) in self.weights.iter().enumerate() {
+            if weight > 0.0 {
+                for k in [self.folds.of_row[i] as usize, count] {
+                    sums[k][0] += weight;
+                    sums[k][1] += weight * f64::from(self.labels[i]);
+                }
+            }
+        }
+        sums
+    }
+
+    /// The weight of the classes `[0, 1]`.
+    fn class_weights(&self) -> [f64; 2] {
+        let mut sums = [0.0; 2];
+        for (&label, weight) in self.labels.iter().zip(&self.weights) {
+            sums[usize::from(label)] += weight;
+        }
+        sums
     }
 
     /// `(F w, b - c·(F w))` for eight models: weights on the raw columns, and what is added to every
     /// score.
-    fn raw(&self, w: &[Lane]) -> (Vec<Lane>, Lane) {
+    fn raw(&self, w: &[Lane]) -> (Vec<Line>, Lane) {
         let columns = self.matrix.columns();
         let mut shift = w[columns];
-        let mut raw = w[..columns].to_vec();
-        for (w, (c, f)) in raw.iter_mut().zip(self.mean.iter().zip(&self.factor)) {
+        let parts = w[..columns].iter().zip(self.mean.iter().zip(&self.factor));
+        let raw = parts.map(|(w, (c, f))| {
+            let raw = w.map(|w| w * f);
             for l in 0..LANES {
-                w[l] *= f;
-                shift[l] -= c * w[l];
+                shift[l] -= c * raw[l];
             }
-        }
-        (raw, shift)
+            Line(raw)
+        });
+        (raw.collect(), shift)
     }
 
     /// 1 for the models of a group that see the rows of a fold; 0 for the fold's own and for lanes
@@ -188,14 +212,5 @@ impl FoldRows<'_> {
         let weight = self.weights[i];
         let fold = if weight > 0.0 { self.folds.of_row[i] as usize } else { masks.len() - 1 };
         (&masks[fold], weight)
-    }
-}
-
-/// Adds lane by lane.
-pub(super) fn add_lanes(total: &mut [Lane], part: &[Lane]) {
-    for (total, part) in total.iter_mut().zip(part) {
-        for l in 0..LANES {
-            total[l] += part[l];
-        }
     }
 }

@@ -6,18 +6,26 @@
 
 use rayon::prelude::*;
 
-use super::{FoldRows, Halt, Halted};
+use super::{FoldBlock, Halt, Halted};
 use crate::design::{Kernel, Lanes, arch, run};
 use crate::sample::{Matrix, Storage};
 
-/// Rows that shift and unit are taken from.
+/// Rows that shift and unit are taken from, evenly spaced.
 const SAMPLE: usize = 31;
+/// Columns that are summed up together.
+const TILE: usize = 512;
 /// At most this many numbers in partial sums.
 const MAX_PARTIAL: usize = 1 << 23;
+
+/// The distance of the rows that shift and unit are taken from.
+pub(super) fn sample_step(rows: usize) -> usize {
+    rows.div_ceil(SAMPLE)
+}
 
 /// Sums over the rows of each fold: `Σ w`, `Σ w c`, `Σ w c²` by fold and column, `Σ w c³`, `Σ w c⁴` by
 /// column. Sums over parts of the rows can be added.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct FoldMoments {
     pub shift: Vec<f64>,
     pub unit: Vec<f64>,
@@ -29,12 +37,31 @@ pub(in crate::proper) struct FoldMoments {
     pub fourth: Vec<f64>,
 }
 
-impl FoldRows<'_> {
+impl FoldMoments {
+    /// Adds the rows of another block, about the same shift.
+    pub(super) fn add(&mut self, other: &Self) {
+        let add = |total: &mut [f64], part: &[f64]| {
+            total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+        };
+        add(&mut self.weight, &other.weight);
+        for (mine, theirs) in [(&mut self.first, &other.first), (&mut self.second, &other.second)] {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| add(mine, theirs));
+        }
+        add(&mut self.third, &other.third);
+        add(&mut self.fourth, &other.fourth);
+    }
+}
+
+impl FoldBlock<'_> {
     /// Moments of the raw columns over the rows of positive weight.
-    pub(in crate::proper) fn moments(&self, halt: Halt<'_>) -> Result<FoldMoments, Halted> {
+    pub(super) fn moments(
+        &self,
+        shift: Vec<f64>,
+        unit: Vec<f64>,
+        halt: Halt<'_>,
+    ) -> Result<FoldMoments, Halted> {
         let columns = self.matrix.columns();
         let folds = self.folds.count;
-        let (shift, unit) = self.shift_and_unit();
         let sparse = !self.is_dense();
         let size = Layout { columns, folds }.size(sparse);
         let rows = self.matrix.rows();
@@ -96,13 +123,12 @@ impl FoldRows<'_> {
         Ok(moments)
     }
 
-    /// Median and spread of a few rows, evenly spaced. (The median, so that one huge value does not
-    /// hide the spread of the others.)
-    fn shift_and_unit(&self) -> (Vec<f64>, Vec<f64>) {
-        let rows = self.matrix.rows();
+    /// Median and spread of a few rows. (The median, so that one huge value does not hide the spread
+    /// of the others.)
+    pub(super) fn shift_and_unit(&self, rows: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<f64>) {
         let (mut sampled, columns) = (0, self.matrix.columns());
         let mut stored: Vec<(usize, f64)> = Vec::new();
-        for i in (0..rows).step_by(rows.div_ceil(SAMPLE)).filter(|&i| self.weights[i] > 0.0) {
+        for i in rows.filter(|&i| self.weights[i] > 0.0) {
             sampled += 1;
             self.matrix.for_each_in_row(i, |j, x| stored.push((j, x)));
         }
@@ -142,19 +168,29 @@ impl Layout {
     /// Powers 0 to 3 are `c` to `c⁴`; 4 is the weight that is stored (sparse).
     fn at(self, sparse: bool, power: usize, fold: usize, column: usize) -> usize {
         let k = self.folds;
+        if sparse {
+            // What one row adds to lies close together.
+            let number = match power {
+                0 => 3 * fold,
+                1 => 3 * fold + 1,
+                2 => 3 * k,
+                3 => 3 * k + 1,
+                _ => 3 * fold + 2,
+            };
+            return column * (3 * k + 2) + number;
+        }
         let number = match power {
             0 => fold,
             1 => k + fold,
             2 => 2 * k,
-            3 => 2 * k + 1,
-            _ => 2 * k + 2 + fold,
+            _ => 2 * k + 1,
         };
-        if sparse { column * (3 * k + 2) + number } else { number * self.columns + column }
+        number * self.columns + column
     }
 }
 
 struct Pass<'a> {
-    rows: &'a FoldRows<'a>,
+    rows: &'a FoldBlock<'a>,
     layout: Layout,
     shift: &'a [f64],
     inverse: &'a [f64],
@@ -185,11 +221,11 @@ impl Pass<'_> {
                 let sums = &mut sums[j * (3 * k + 2)..(j + 1) * (3 * k + 2)];
                 let c = (x - self.shift[j]) * self.inverse[j];
                 let (first, second) = (weight * c, weight * c * c);
-                sums[fold] += first;
-                sums[k + fold] += second;
-                sums[2 * k] += second * c;
-                sums[2 * k + 1] += second * c * c;
-                sums[2 * k + 2 + fold] += weight;
+                sums[3 * fold] += first;
+                sums[3 * fold + 1] += second;
+                sums[3 * fold + 2] += weight;
+                sums[3 * k] += second * c;
+                sums[3 * k + 1] += second * c * c;
             });
         }
     }
@@ -212,33 +248,38 @@ impl<T: Storage> Kernel for DenseChunk<'_, T> {
         let (by_fold, rest) = sums.split_at_mut(2 * folds * columns);
         let (firsts, seconds) = by_fold.split_at_mut(folds * columns);
         let (third, fourth) = rest.split_at_mut(columns);
-        for i in range {
-            let (fold, weight) = (pass.rows.folds.of_row[i] as usize, pass.rows.weights[i]);
-            if weight == 0.0 {
-                continue;
-            }
-            let row = &values[i * columns..(i + 1) * columns];
-            let first = &mut firsts[fold * columns..(fold + 1) * columns];
-            let second = &mut seconds[fold * columns..(fold + 1) * columns];
-            let (groups, tail) = row.as_chunks::<8>();
-            let w = lanes.splat(weight);
-            for (g, x) in groups.iter().enumerate() {
-                let at = 8 * g..8 * g + 8;
-                let c = lanes.sub(lanes.load(x), load(lanes, &pass.shift[at.clone()]));
-                let c = lanes.mul(c, load(lanes, &pass.inverse[at.clone()]));
-                let mut power = w;
-                for sums in [&mut *first, &mut *second, &mut *third, &mut *fourth] {
-                    power = lanes.mul(power, c);
-                    let sums = &mut sums[at.clone()];
-                    sums.copy_from_slice(&lanes.array(lanes.add(load(lanes, sums), power)));
+        // The sums of a tile stay in the first cache.
+        for from in (0..columns).step_by(TILE) {
+            let to = columns.min(from + TILE);
+            for i in range.clone() {
+                let (fold, weight) = (pass.rows.folds.of_row[i] as usize, pass.rows.weights[i]);
+                if weight == 0.0 {
+                    continue;
                 }
-            }
-            for (j, x) in (8 * groups.len()..columns).zip(tail) {
-                let c = (x.to_f64() - pass.shift[j]) * pass.inverse[j];
-                let mut power = weight;
-                for sums in [&mut *first, &mut *second, &mut *third, &mut *fourth] {
-                    power *= c;
-                    sums[j] += power;
+                let of_fold = fold * columns + from..fold * columns + to;
+                let (first, second) = (&mut firsts[of_fold.clone()], &mut seconds[of_fold]);
+                let (third, fourth) = (&mut third[from..to], &mut fourth[from..to]);
+                let (shift, inverse) = (&pass.shift[from..to], &pass.inverse[from..to]);
+                let (groups, tail) = values[i * columns + from..i * columns + to].as_chunks::<8>();
+                let w = lanes.splat(weight);
+                for (g, x) in groups.iter().enumerate() {
+                    let at = 8 * g..8 * g + 8;
+                    let c = lanes.sub(lanes.load(x), load(lanes, &shift[at.clone()]));
+                    let c = lanes.mul(c, load(lanes, &inverse[at.clone()]));
+                    let mut power = w;
+                    for sums in [&mut *first, &mut *second, &mut *third, &mut *fourth] {
+                        power = lanes.mul(power, c);
+                        let sums = &mut sums[at.clone()];
+                        sums.copy_from_slice(&lanes.array(lanes.add(load(lanes, sums), power)));
+                    }
+                }
+                for (j, x) in (8 * groups.len()..to - from).zip(tail) {
+                    let c = (x.to_f64() - shift[j]) * inverse[j];
+                    let mut power = weight;
+                    for sums in [&mut *first, &mut *second, &mut *third, &mut *fourth] {
+                        power *= c;
+                        sums[j] += power;
+                    }
                 }
             }
         }

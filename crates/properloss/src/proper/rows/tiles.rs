@@ -1,6 +1,6 @@
 //! Eight rows at a time: their products with eight models, and their part in eight gradients.
 
-use super::{LANES, Lane};
+use super::{LANES, Lane, Line};
 use crate::design::{Lanes, exp, log_one_plus};
 use crate::proper::curve::Curve;
 use crate::sample::Storage;
@@ -48,12 +48,12 @@ impl Window {
 
 /// `z_k += x_k·w` for eight rows and eight models.
 #[inline(always)]
-pub(super) fn add_scores<L: Lanes>(lanes: L, rows: [&[f64]; ROWS], w: &[Lane], z: &mut [Lane]) {
+pub(super) fn add_scores<L: Lanes>(lanes: L, rows: [&[f64]; ROWS], w: &[Line], z: &mut [Lane]) {
     let rows = rows.map(|row| &row[..w.len()]);
     let z: &mut [Lane; ROWS] = (&mut z[..ROWS]).try_into().unwrap_or_else(|_| unreachable!());
     let mut sums = z.map(|z| lanes.load(&z));
     for (j, w) in w.iter().enumerate() {
-        let w = lanes.load(w);
+        let w = lanes.load(&w.0);
         for k in 0..ROWS {
             sums[k] = lanes.fused(sums[k], lanes.splat(rows[k][j]), w);
         }
@@ -67,16 +67,16 @@ pub(super) fn add_gradient<L: Lanes>(
     lanes: L,
     rows: [&[f64]; ROWS],
     r: &[Lane],
-    gradient: &mut [Lane],
+    gradient: &mut [Line],
 ) {
     let rows = rows.map(|row| &row[..gradient.len()]);
     let r: [L::Vector; ROWS] = std::array::from_fn(|k| lanes.load(&r[k]));
     for (j, g) in gradient.iter_mut().enumerate() {
-        let mut sum = lanes.load(&*g);
+        let mut sum = lanes.load(&g.0);
         for k in 0..ROWS {
             sum = lanes.fused(sum, lanes.splat(rows[k][j]), r[k]);
         }
-        *g = lanes.array(sum);
+        g.0 = lanes.array(sum);
     }
 }
 

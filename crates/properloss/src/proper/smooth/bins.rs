@@ -28,6 +28,7 @@ const MANY_FOLDS: usize = 64;
 
 /// Rows of one cell, fold and label.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Count {
     /// Cell, fold and label in one number that sorts by cell first.
     key: u64,
@@ -69,6 +70,7 @@ impl Count {
 /// # Ok::<(), properloss::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bins {
     pub(super) counts: Vec<Count>,
 }

@@ -17,6 +17,7 @@
 
 mod banded;
 mod bins;
+mod logs;
 mod newton;
 mod objective;
 mod pieces;
@@ -31,6 +32,8 @@ use super::path::softmax;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
+use crate::setters::setters;
+use logs::weighted_logs;
 use newton::{Workspace, minimise};
 use objective::Objective;
 use pieces::{Layout, Pieces};
@@ -55,12 +58,18 @@ pub(super) const PRICE: f64 = 1.0;
 
 /// Options of the smooth link.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Smooth {
     /// The strengths `lambda` that are weighed beside the sigmoid itself, decreasing.
     pub smoothness: Vec<f64>,
     /// Newton's decrement at which a minimisation ends, in nats.
     pub tolerance: f64,
 }
+
+setters!(Smooth {
+    with_smoothness = smoothness: Vec<f64>,
+    with_tolerance = tolerance: f64,
+});
 
 impl Default for Smooth {
     fn default() -> Self {
@@ -77,6 +86,7 @@ pub(super) fn default_smoothness() -> Vec<f64> {
 /// One of the links that were weighed.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct LinkPoint {
     /// `lambda`; infinite for the sigmoid itself.
     pub smoothness: f64,
@@ -93,6 +103,7 @@ pub struct LinkPoint {
 /// The averaged link, and how likely it made what it did not see.
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SmoothLink {
     /// `v` on `[0, 1]`; its slopes lie strictly between `1/TAU` and [`TAU`].
     pub v: PiecewiseAffine,
@@ -221,22 +232,20 @@ fn average(
 
 /// The rows under the models that did not see them: cell by cell, at the mean score of the cell.
 struct HeldOut {
-    /// Weight of a count, and its probability of the right label under every model.
-    likelihoods: Vec<f64>,
+    /// The probability of the right label of every count, model by model; and its weight.
+    likelihoods: Vec<Vec<f64>>,
     weights: Vec<f64>,
     /// The log-loss of the sigmoid, which may be too small a probability to be one.
     sigmoid: f64,
-    models: usize,
 }
 
 impl HeldOut {
     fn new(bins: &Bins, pieces: &Pieces, crossed: &[Vec<Model>], models: usize) -> Self {
         let size = bins.counts.len();
         let mut all = Self {
-            likelihoods: Vec::with_capacity(size * models),
+            likelihoods: vec![Vec::with_capacity(size); models],
             weights: Vec::with_capacity(size),
             sigmoid: 0.0,
-            models,
         };
         let mut piece = 0;
         for count in &bins.counts {
@@ -247,11 +256,12 @@ impl HeldOut {
             let positive = count.positive();
             all.weights.push(count.weight);
             all.sigmoid += count.weight * logistic(z, f64::from(u8::from(positive))).loss;
-            all.likelihoods.push(if positive { p } else { Sigmoid.u(-z) });
-            for model in &crossed[count.fold()] {
+            all.likelihoods[0].push(if positive { p } else { Sigmoid.u(-z) });
+            for (model, likelihoods) in crossed[count.fold()].iter().zip(&mut all.likelihoods[1..])
+            {
                 let v = &model.v;
                 let value = v[piece] + (v[piece + 1] - v[piece]) * share;
-                all.likelihoods.push(if positive { value } else { 1.0 - value });
+                likelihoods.push(if positive { value } else { 1.0 - value });
             }
         }
         all
@@ -259,14 +269,8 @@ impl HeldOut {
 
     /// The summed log-loss of every model.
     fn losses(&self) -> Vec<f64> {
-        let mut losses = vec![0.0; self.models];
-        for (likelihoods, weight) in self.likelihoods.chunks_exact(self.models).zip(&self.weights) {
-            for (loss, likelihood) in losses.iter_mut().zip(likelihoods).skip(1) {
-                *loss -= weight * likelihood.ln();
-            }
-        }
-        losses[0] = self.sigmoid;
-        losses
+        let others = self.likelihoods[1..].iter().map(|x| -weighted_logs(&self.weights, x));
+        std::iter::once(self.sigmoid).chain(others).collect()
     }
 
     /// The summed log-loss of the averaged probabilities.
@@ -274,12 +278,10 @@ impl HeldOut {
         if weights[0] == 1.0 {
             return self.sigmoid;
         }
-        let counts = self.likelihoods.chunks_exact(self.models).zip(&self.weights);
-        -counts
-            .map(|(likelihoods, weight)| {
-                let mean: f64 = likelihoods.iter().zip(weights).map(|(p, a)| p * a).sum();
-                weight * mean.max(f64::MIN_POSITIVE).ln()
-            })
-            .sum::<f64>()
+        let mut mean = vec![0.0; self.weights.len()];
+        for (likelihoods, a) in self.likelihoods.iter().zip(weights) {
+            mean.iter_mut().zip(likelihoods).for_each(|(mean, p)| *mean += a * p);
+        }
+        -weighted_logs(&self.weights, &mean)
     }
 }

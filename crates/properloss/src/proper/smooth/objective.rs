@@ -12,6 +12,7 @@
 //! so the Hessian has five diagonals.
 
 use super::banded::Pentadiagonal;
+use super::logs::weighted_logs;
 use super::pieces::{Pieces, Place};
 use super::{HIGHEST, LOWEST, OTHER_CLASS};
 
@@ -34,6 +35,17 @@ pub(super) struct Derivatives {
     pub value: f64,
     pub gradient: Vec<f64>,
     pub hessian: Pentadiagonal,
+    /// What the logarithms of `J` are taken of, and their factors.
+    arguments: Vec<f64>,
+    factors: Vec<f64>,
+}
+
+impl Derivatives {
+    /// `- factor log(x)` is a part of the value.
+    fn minus_log(&mut self, factor: f64, x: f64) {
+        self.factors.push(factor);
+        self.arguments.push(x);
+    }
 }
 
 impl Objective<'_> {
@@ -47,11 +59,14 @@ impl Objective<'_> {
         out.gradient.resize(v.len(), 0.0);
         out.hessian.clear(v.len());
         out.value = 0.0;
+        out.arguments.clear();
+        out.factors.clear();
         if !self.slopes(v, out) {
             return false;
         }
         self.likelihood(v, out);
         ends(v, out);
+        out.value -= weighted_logs(&out.factors, &out.arguments);
         out.value.is_finite()
     }
 
@@ -59,7 +74,6 @@ impl Objective<'_> {
     fn slopes(&self, v: &[f64], out: &mut Derivatives) -> bool {
         let (a, big) = (LOWEST, HIGHEST);
         let (at_low, at_high) = (1.0 / (1.0 - a), 1.0 / (big - 1.0));
-        let (g, h) = (&mut out.gradient, &mut out.hessian);
         let (mut value, mut before) = (0.0, 0.0);
         for (j, ends) in v.windows(2).enumerate() {
             let width = self.pieces.inverse_width[j];
@@ -70,7 +84,9 @@ impl Objective<'_> {
             }
             let barrier = self.pieces.barrier[j];
             let inside = (above * at_low) * (below * at_high);
-            value += barrier * ((s - 1.0) * (at_low - at_high) - inside.ln());
+            value += barrier * (s - 1.0) * (at_low - at_high);
+            out.minus_log(barrier, inside);
+            let (g, h) = (&mut out.gradient, &mut out.hessian);
             let (r_above, r_below) = (1.0 / above, 1.0 / below);
             let slope = barrier * (at_low - at_high - r_above + r_below) * width;
             let curvature = barrier * (r_above * r_above + r_below * r_below) * width * width;
@@ -103,8 +119,6 @@ impl Objective<'_> {
     }
 
     fn likelihood(&self, v: &[f64], out: &mut Derivatives) {
-        let (g, h) = (&mut out.gradient, &mut out.hessian);
-        let mut value = 0.0;
         for (place, &[negative, positive]) in self.places.iter().zip(self.weights) {
             let (negative, positive) = (self.scale * negative, self.scale * positive);
             let (j, u) = (place.piece, place.share);
@@ -114,23 +128,23 @@ impl Objective<'_> {
             let (mut slope, mut curvature) = (0.0, 0.0);
             if positive > 0.0 {
                 let r = 1.0 / x;
-                value -= positive * x.ln();
+                out.minus_log(positive, x);
                 slope -= positive * r;
                 curvature += positive * r * r;
             }
             if negative > 0.0 {
                 let r = 1.0 / y;
-                value -= negative * y.ln();
+                out.minus_log(negative, y);
                 slope += negative * r;
                 curvature += negative * r * r;
             }
+            let (g, h) = (&mut out.gradient, &mut out.hessian);
             g[j] += slope * rest;
             g[j + 1] += slope * u;
             h.own[j] += curvature * rest * rest;
             h.own[j + 1] += curvature * u * u;
             h.next[j] += curvature * rest * u;
         }
-        out.value += value;
     }
 }
 
@@ -139,7 +153,9 @@ fn ends(v: &[f64], out: &mut Derivatives) {
     let last = v.len() - 1;
     let (low, high, e) = (v[0], v[last], OTHER_CLASS);
     let (low_rest, high_rest) = (1.0 - low, 1.0 - high);
-    out.value -= low_rest.ln() + e * low.ln() + high.ln() + e * high_rest.ln();
+    for (factor, x) in [(1.0, low_rest), (e, low), (1.0, high), (e, high_rest)] {
+        out.minus_log(factor, x);
+    }
     out.gradient[0] += 1.0 / low_rest - e / low;
     out.gradient[last] += e / high_rest - 1.0 / high;
     out.hessian.own[0] += 1.0 / (low_rest * low_rest) + e / (low * low);

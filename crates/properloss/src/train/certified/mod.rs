@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::rows::{Local, Rows};
 use crate::sample::Sample;
+use crate::setters::setters;
 use state::State;
 
 /// What the candidate link of the monotone schedule is fitted to.
@@ -82,6 +83,7 @@ impl Default for Schedule {
 
 /// The certified trainer. It starts at `w = 0` and `u_1(z) = clip(N z + b)`.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Certified {
     /// Which guarantee.
     pub schedule: Schedule,
@@ -101,6 +103,17 @@ pub struct Certified {
     pub fit_intercept: bool,
 }
 
+setters!(Certified {
+    with_schedule = schedule: Schedule,
+    with_slope_max = slope_max: f64,
+    with_slope_floor = slope_floor: f64,
+    with_max_iter = max_iter: usize,
+    with_tol = tol: f64,
+    with_scaling = scaling: Scaling,
+    with_fit_intercept = fit_intercept: bool,
+    with_start = start: Option<f64>,
+});
+
 impl Default for Certified {
     fn default() -> Self {
         Self {
@@ -118,6 +131,7 @@ impl Default for Certified {
 
 /// A finished run and its certificates.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CertifiedFit {
     /// Model, termination and history.
     pub fit: Fit,
@@ -183,7 +197,7 @@ impl Trainer for Certified {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<State> {
         self.check()?;
-        rows.scale(self.scaling, self.fit_intercept)?;
+        rows.scale(self.scaling, self.fit_intercept.into())?;
         let start = self.start.unwrap_or(rows.shape().base_rate);
         State::start(rows, ramp(self.slope_max, start)?, self.slope_max)
     }

@@ -92,7 +92,7 @@ pub(super) fn advance(state: &mut State, rows: &mut dyn Rows, options: Options) 
             end_slope: options.slope_max,
             every_knot: false,
         };
-        let mut rows = rows.ordered();
+        let mut rows = rows.ordered()?;
         let candidate = match options.candidate {
             Candidate::Labels => state.fit_labels(&rows, bounds)?,
             Candidate::Previous => state.fit_previous(&rows, bounds)?,
@@ -104,7 +104,7 @@ pub(super) fn advance(state: &mut State, rows: &mut dyn Rows, options: Options) 
         }
     }
     if damping == 0.0 {
-        state.keep_link(rows);
+        state.keep_link(rows)?;
     }
     Ok(Outcome::Moved(Certificate {
         iteration: 0,

@@ -82,7 +82,7 @@ impl State {
         };
         rows.score(&state.w)?;
         state.sort(rows)?;
-        state.keep_link(rows);
+        state.keep_link(rows)?;
         let curvature = state.curvature(rows)?;
         state.search = LineSearch::new(1.0 / (slope_max * curvature), state.loss);
         Ok(state)
@@ -214,12 +214,13 @@ impl State {
     }
 
     /// The link stays; only its place at the new scores is found.
-    pub fn keep_link(&mut self, rows: &mut dyn Rows) {
+    pub fn keep_link(&mut self, rows: &mut dyn Rows) -> Result<()> {
+        let mut rows = rows.ordered()?;
         let mut placement = std::mem::take(&mut self.room.spare);
-        let mut rows = rows.ordered();
         let (link, masses) = (&self.link, &self.room.masses);
         let outcome = replace(link, link, rows.scores(), masses, &mut placement);
         self.settle(&mut rows, outcome, placement);
+        Ok(())
     }
 
     /// The loss, and the link at the rows.

@@ -139,16 +139,16 @@ fn follow(state: &mut State, rows: &mut dyn Rows, plan: Plan) -> Result<Outcome>
         end_slope: plan.end_slope,
         every_knot: true,
     };
-    let link = match state.fit_previous(&rows.ordered(), bounds) {
+    let link = match state.fit_previous(&rows.ordered()?, bounds) {
         Ok(link) => link,
         Err(Error::InfeasibleSlope { .. }) => {
-            state.keep_link(rows);
+            state.keep_link(rows)?;
             return Ok(Outcome::Ended(Termination::InfeasibleSlope));
         }
         Err(error) => return Err(error),
     };
     // Step 4.
-    let mut ordered = rows.ordered();
+    let mut ordered = rows.ordered()?;
     let trial = state.try_link(&ordered, link);
     let link_cost = trial.outcome.change;
     state.adopt(&mut ordered, trial);

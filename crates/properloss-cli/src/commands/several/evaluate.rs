@@ -1,0 +1,108 @@
+//! `evaluate`: a model of several classes measured on labelled examples.
+
+use properloss::metrics::ClassSummary;
+use properloss_data::Format;
+use properloss_data::model_file::ClassModelFile;
+
+use super::{described, labelled_encoder, measure, metrics_json, plot, read_labelled};
+use crate::args::{EvaluateArgs, source};
+use crate::commands::unknown_words;
+use crate::failure::{Failure, Result};
+use crate::output::{OutputFile, Talk};
+use crate::progress::Progress;
+use crate::table::{Table, short};
+
+/// Runs the command.
+pub fn run(args: &EvaluateArgs, model: &ClassModelFile, talk: Talk) -> Result<()> {
+    if args.certificate {
+        return Err(Failure::usage(
+            "--certificate is for two classes",
+            "leave it out: class-wise calibration is in the table",
+        ));
+    }
+    let mut encoder = labelled_encoder(model, args.label.as_ref())?;
+    match (&args.weight, args.no_weight) {
+        (Some(name), _) => encoder.weight = Some(name.clone()),
+        (None, true) => encoder.weight = None,
+        (None, false) => {}
+    }
+    let (options, data) = (args.file.options()?, source(&args.data)?);
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(&data)?,
+    };
+    let named = encoder.label.as_ref().is_some_and(|label| label.column.is_some());
+    if !named && matches!(format, Format::Csv | Format::Tsv | Format::Parquet) {
+        return Err(Failure::user(
+            format!(
+                "{}: the model does not know which column holds the label",
+                args.data.display()
+            ),
+            "name it with --label",
+        ));
+    }
+    let file = args.plot.as_deref().map(OutputFile::create).transpose()?;
+    let dataset = {
+        let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
+        read_labelled(&data, &encoder, args.unknown.rule(), &options)?
+    };
+    unknown_words(dataset.description.unknown_categories, talk);
+    let (summary, probabilities) = measure(model, &dataset)?;
+    if let Some(file) = file {
+        file.finish(&plot::reliability(&probabilities, &dataset)?)?;
+    }
+    let mut json = metrics_json(&summary, &model.classes);
+    json["rows"] = dataset.rows().into();
+    json["weight"] = dataset.encoder.weight.clone().into();
+    json["unknown_categories"] = dataset.description.unknown_categories.into();
+    let weighed = dataset.encoder.weight.as_ref().map_or(String::new(), |name| {
+        format!(", weighed by {name:?} (--no-weight counts every row once)")
+    });
+    talk.say(format!("{}{weighed}", described(&dataset)));
+    talk.result(|| text(&summary, &model.classes), &json)
+}
+
+fn text(summary: &ClassSummary, names: &[String]) -> String {
+    let mut text = String::new();
+    for (name, value, about) in [
+        ("log-loss", summary.log_loss, "nats"),
+        ("Brier", summary.brier, "sum over the classes"),
+        ("ECE", summary.ece, "mean over the classes, 15 bins of equal count"),
+        ("accuracy", summary.accuracy, "of the most probable class"),
+    ] {
+        text.push_str(&format!("{name:<9} {value:.6}  {about}\n"));
+    }
+    let total: f64 = summary.classes.iter().map(|class| class.weight).sum();
+    let mut table = Table::new(&[
+        "class",
+        "share",
+        "mean forecast",
+        "AUC",
+        "Brier",
+        "miscalibration",
+        "discrimination",
+        "ECE",
+    ]);
+    for (name, class) in names.iter().zip(&summary.classes) {
+        let numbers = [
+            class.weight / total,
+            class.forecast,
+            class.auc,
+            class.brier.brier,
+            class.brier.miscalibration,
+            class.brier.discrimination,
+            class.ece,
+        ];
+        let cell = |v: f64| if v.is_nan() { "-".into() } else { format!("{v:.4}") };
+        table.row([name.clone()].into_iter().chain(numbers.map(cell)));
+    }
+    text.push_str(&format!("\neach class against the rest\n{}", table.text("")));
+    let mut head = vec!["class \\ most probable"];
+    head.extend(names.iter().map(String::as_str));
+    let mut table = Table::new(&head);
+    for (name, row) in names.iter().zip(summary.confusion.chunks(names.len())) {
+        table.row([name.clone()].into_iter().chain(row.iter().map(|v| short(*v))));
+    }
+    text.push_str(&format!("\nconfusion\n{}", table.text("")));
+    text
+}

@@ -1,0 +1,194 @@
+//! The commands for three classes or more.
+//!
+//! Each command reads the data or the model first, as for two classes, and hands over here once it
+//! knows that there are more.
+
+pub mod calibrate;
+pub mod compare;
+pub mod evaluate;
+pub mod fit;
+pub mod inspect;
+pub mod plot;
+pub mod predict;
+
+use std::path::Path;
+
+use properloss::metrics::ClassSummary;
+use properloss_data::encoder::Label;
+use properloss_data::model_file::ClassModelFile;
+use properloss_data::read::read_encoded_examples;
+use properloss_data::split::{Split, last_rows_of_classes, train_test_of_classes};
+use properloss_data::{
+    ClassDataset, Classes, Encoder, Examples, ReadOptions, Source, UnknownCategory,
+};
+use serde_json::{Value, json};
+
+use super::{TestShare, unknown_words};
+use crate::args::source;
+use crate::failure::{Failure, Result};
+use crate::output::Talk;
+use crate::progress::Progress;
+use crate::table::Table;
+
+/// Training rows, and test rows if any were asked for.
+pub struct Parts {
+    train: ClassDataset,
+    test: Option<ClassDataset>,
+}
+
+impl Parts {
+    /// All rows to train; the test rows are another file's, or a share of these.
+    pub(super) fn new(
+        dataset: ClassDataset,
+        test: Option<&Path>,
+        share: TestShare,
+        seed: u64,
+        unknown: UnknownCategory,
+        options: &ReadOptions,
+        talk: Talk,
+    ) -> Result<Self> {
+        if let Some(path) = test {
+            let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
+            let test = read_labelled(&source(path)?, &dataset.encoder, unknown, options)?;
+            unknown_words(test.description.unknown_categories, talk);
+            return Ok(Self { train: dataset, test: Some(test) });
+        }
+        let split = match share {
+            TestShare { any: Some(share), .. } => {
+                train_test_of_classes(&dataset.labels, share, seed)
+            }
+            TestShare { last: Some(share), .. } => {
+                last_rows_of_classes(&dataset.labels, dataset.classes.len(), share)
+            }
+            _ => return Ok(Self { train: dataset, test: None }),
+        };
+        let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
+        Ok(Self { train: dataset.select(&train), test: Some(dataset.select(&test)) })
+    }
+}
+
+/// Labelled examples, encoded for a model of several classes.
+fn read_labelled(
+    data: &Source,
+    encoder: &Encoder,
+    unknown: UnknownCategory,
+    options: &ReadOptions,
+) -> Result<ClassDataset> {
+    match read_encoded_examples(data, encoder, unknown, options)? {
+        Examples::Several(dataset) => Ok(dataset),
+        Examples::Two(_) => Err(Failure::Internal("two classes for a model of several".into())),
+    }
+}
+
+/// The encoder of a model with its label column; a model of another program may have none.
+fn labelled_encoder(model: &ClassModelFile, label: Option<&String>) -> Result<Encoder> {
+    let mut encoder = model.preprocessing.encoder.clone();
+    match (&mut encoder.label, label) {
+        (Some(known), Some(name)) => known.column = Some(name.clone()),
+        (Some(_), None) => {}
+        (missing, name) => {
+            let classes = Classes::several(model.classes.clone())?;
+            *missing = Some(Label { column: name.cloned(), classes, skip_others: false });
+        }
+    }
+    Ok(encoder)
+}
+
+/// A split knows the classes by their numbers only.
+fn with_class_name(
+    error: properloss_data::Error,
+    dataset: &ClassDataset,
+) -> properloss_data::Error {
+    match error {
+        properloss_data::Error::TooFewRows { class, count, needed } => {
+            let name = class.parse().ok().and_then(|k: usize| dataset.classes.get(k).cloned());
+            properloss_data::Error::TooFewRows { class: name.unwrap_or(class), count, needed }
+        }
+        error => error,
+    }
+}
+
+/// `150 rows, 4 features, 3 classes: "setosa" 50, "versicolor" 50, "virginica" 50`.
+fn described(dataset: &ClassDataset) -> String {
+    const SHOWN: usize = 12;
+    let counts = dataset.counts();
+    let pairs = dataset.classes.iter().zip(&counts);
+    let mut shown: Vec<String> =
+        pairs.take(SHOWN).map(|(name, count)| format!("{name:?} {count}")).collect();
+    if counts.len() > SHOWN {
+        shown.push("...".into());
+    }
+    format!(
+        "{} rows, {} features, {} classes: {}",
+        dataset.rows(),
+        dataset.columns(),
+        counts.len(),
+        shown.join(", "),
+    )
+}
+
+/// All measures of a model on labelled examples, with the probabilities.
+fn measure(model: &ClassModelFile, dataset: &ClassDataset) -> Result<(ClassSummary, Vec<f64>)> {
+    let scores = model.scores(&dataset.matrix()?)?;
+    if let Some(at) = scores.iter().position(|z| !z.is_finite()) {
+        let (file, row) = (&dataset.description.source, at / dataset.classes.len() + 1);
+        return Err(Failure::user(
+            format!("{file}, example {row}: the score overflows"),
+            "the values of the row are too large",
+        ));
+    }
+    let p = model.apply_link(&scores)?;
+    let (labels, weights) = (&dataset.labels, dataset.weights.as_deref());
+    Ok((ClassSummary::new(&p, labels, dataset.classes.len(), weights)?, p))
+}
+
+/// The names of the columns of [`cells`].
+const METRICS: [&str; 4] = ["log-loss", "Brier", "ECE", "accuracy"];
+
+/// The numbers of a table's row.
+fn cells(summary: &ClassSummary) -> [String; 4] {
+    [summary.log_loss, summary.brier, summary.ece, summary.accuracy].map(|v| format!("{v:.4}"))
+}
+
+/// A table of metrics, one row for each part.
+fn metrics_table(parts: &[(&str, ClassSummary)]) -> Table {
+    let mut names = vec![""];
+    names.extend(METRICS);
+    let mut table = Table::new(&names);
+    for (name, summary) in parts {
+        table.row([(*name).to_owned()].into_iter().chain(cells(summary)));
+    }
+    table
+}
+
+/// The metrics as JSON.
+fn metrics_json(summary: &ClassSummary, names: &[String]) -> Value {
+    let classes: Vec<Value> = names
+        .iter()
+        .zip(&summary.classes)
+        .map(|(name, class)| {
+            json!({
+                "class": name,
+                "weight": class.weight,
+                "mean_probability": class.forecast,
+                // NaN, if the class does not occur, is null.
+                "auc": class.auc,
+                "brier": class.brier.brier,
+                "brier_miscalibration": class.brier.miscalibration,
+                "brier_discrimination": class.brier.discrimination,
+                "brier_uncertainty": class.brier.uncertainty,
+                "ece": class.ece,
+            })
+        })
+        .collect();
+    let confusion: Vec<&[f64]> = summary.confusion.chunks(names.len()).collect();
+    json!({
+        "log_loss": summary.log_loss,
+        "brier": summary.brier,
+        "ece": summary.ece,
+        "ece_bins": "mean over the classes, 15 of equal count",
+        "accuracy": summary.accuracy,
+        "classes": classes,
+        "confusion": confusion,
+    })
+}

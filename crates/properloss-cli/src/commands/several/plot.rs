@@ -1,0 +1,71 @@
+//! Pictures of several classes: one panel a class.
+
+use properloss::link::vector::{Mixture, VectorLink};
+use properloss::metrics::reliability_curve;
+use properloss_data::ClassDataset;
+use properloss_report::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, document};
+
+use crate::failure::Result;
+
+/// Panels in a picture; of more classes the first are drawn.
+const PANELS: usize = 12;
+/// Points of a curve.
+const POINTS: usize = 400;
+/// The log-odds that are drawn.
+const RANGE: f64 = 7.0;
+
+/// The probability of a class whose log-odds under the softmax are `u`, the others alike.
+pub fn along(link: &Mixture, class: usize, u: f64) -> f64 {
+    let classes = link.classes();
+    let mut z = vec![0.0; classes];
+    z[class] = u + ((classes - 1) as f64).ln();
+    let mut p = vec![0.0; classes];
+    link.probabilities(&z, &mut p);
+    p[class]
+}
+
+/// The learned link along each class against the rest.
+pub fn links(link: &Mixture, names: &[String]) -> String {
+    let grid: Vec<f64> =
+        (0..=POINTS).map(|k| RANGE * (2.0 * k as f64 / POINTS as f64 - 1.0)).collect();
+    let curve = |f: &dyn Fn(f64) -> f64| grid.iter().map(|&u| (u, f(u))).collect::<Vec<_>>();
+    let panel = |(class, name): (usize, &String)| Panel {
+        title: format!("{name:?} against the rest"),
+        x: Axis::linear("log-odds of the softmax", -RANGE, RANGE),
+        y: Axis::linear("probability", 0.0, 1.0),
+        curves: vec![
+            Curve::line("softmax", GREY, curve(&|u| 1.0 / (1.0 + (-u).exp()))).dashed(),
+            Curve::line("learned link", BLUE, curve(&|u| along(link, class, u))),
+        ],
+        legend: Corner::TopLeft,
+    };
+    document(&names.iter().enumerate().take(PANELS).map(panel).collect::<Vec<_>>())
+}
+
+/// A reliability diagram of each class: what was forecast, and what happened.
+pub fn reliability(probabilities: &[f64], dataset: &ClassDataset) -> Result<String> {
+    let classes = dataset.classes.len();
+    let mut panels = Vec::new();
+    for (class, name) in dataset.classes.iter().enumerate().take(PANELS) {
+        let p: Vec<f64> = probabilities.iter().skip(class).step_by(classes).copied().collect();
+        let own: Vec<u8> = dataset.labels.iter().map(|&y| u8::from(y as usize == class)).collect();
+        let blocks = reliability_curve(&p, &own, dataset.weights.as_deref())?;
+        let mut points = Vec::new();
+        for block in &blocks {
+            points.extend([(block.lowest, block.rate), (block.highest, block.rate)]);
+        }
+        let dots = blocks.iter().map(|block| (block.forecast, block.rate)).collect();
+        panels.push(Panel {
+            title: format!("Reliability, class {name:?}"),
+            x: Axis::linear("forecast probability", 0.0, 1.0),
+            y: Axis::linear("share of the class", 0.0, 1.0),
+            curves: vec![
+                Curve::line("perfect", GREY, vec![(0.0, 0.0), (1.0, 1.0)]).dashed(),
+                Curve::line("isotonic recalibration", BLUE, points),
+                Curve::line("mean of each block", ORANGE, dots).dots(),
+            ],
+            legend: Corner::TopLeft,
+        });
+    }
+    Ok(document(&panels))
+}

@@ -1,0 +1,195 @@
+//! Rows in, blocks out.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use properloss::sample::Matrix;
+
+use super::block_file::{BlockFile, Buffers, Entry, Layout, Removed};
+use crate::atomic::AtomicFile;
+use crate::error::{Error, Result};
+use crate::options::Storage;
+
+/// The values of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Row<'a> {
+    /// All of them.
+    Dense(&'a [f64]),
+    /// Those that are not 0, with their columns, increasing.
+    Sparse(&'a [u32], &'a [f64]),
+}
+
+/// Collects rows and writes them in blocks.
+#[derive(Debug)]
+pub struct BlockWriter {
+    out: Out,
+    name: PathBuf,
+    layout: Layout,
+    block_bytes: u64,
+    pending: Buffers,
+    entries: Vec<Entry>,
+    offset: u64,
+}
+
+#[derive(Debug)]
+enum Out {
+    /// Without a name from the start where the system allows it: nothing is left behind, however the
+    /// process ends.
+    Temporary(File, Option<Removed>),
+    /// In the caller's directory, in place once it is whole.
+    Kept(AtomicFile),
+}
+
+impl BlockWriter {
+    /// Into a file that goes in the end, in `directory` or where the system keeps such files.
+    pub fn temporary(
+        directory: Option<&Path>,
+        columns: usize,
+        storage: Storage,
+        (sparse, weighted): (bool, bool),
+        block_bytes: u64,
+    ) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = directory.join(format!("properloss-{}-{number}.blocks", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&name);
+        let file = file.map_err(|source| Error::Write { file: name.clone(), source })?;
+        let removed = Removed(name.clone());
+        let removed = if cfg!(unix) {
+            drop(removed);
+            None
+        } else {
+            Some(removed)
+        };
+        let out = Out::Temporary(file, removed);
+        Ok(Self::new(out, name, columns, storage, (sparse, weighted), block_bytes))
+    }
+
+    /// Into this file, which is there once [`Self::finish`] was called.
+    pub fn kept(
+        name: &Path,
+        columns: usize,
+        storage: Storage,
+        (sparse, weighted): (bool, bool),
+        block_bytes: u64,
+    ) -> Result<Self> {
+        let out = Out::Kept(AtomicFile::create(name)?);
+        Ok(Self::new(out, name.to_path_buf(), columns, storage, (sparse, weighted), block_bytes))
+    }
+
+    fn new(
+        out: Out,
+        name: PathBuf,
+        columns: usize,
+        storage: Storage,
+        (sparse, weighted): (bool, bool),
+        block_bytes: u64,
+    ) -> Self {
+        let layout = Layout { columns, single: storage == Storage::F32, sparse, weighted };
+        let mut pending = Buffers::default();
+        if sparse {
+            pending.starts.push(0);
+        }
+        Self { out, name, layout, block_bytes, pending, entries: Vec::new(), offset: 0 }
+    }
+
+    /// One more row. (Its weight is dropped if the rows have none.)
+    pub fn push(&mut self, row: Row<'_>, label: u8, weight: f64) -> Result<()> {
+        let (indices, values) = match row {
+            Row::Dense(values) => (None, values),
+            Row::Sparse(indices, values) => (Some(indices), values),
+        };
+        if self.layout.single {
+            self.pending.narrow.extend(values.iter().map(|&x| x as f32));
+        } else {
+            self.pending.wide.extend_from_slice(values);
+        }
+        if let Some(indices) = indices {
+            self.pending.indices.extend_from_slice(indices);
+            self.pending.starts.push(self.pending.indices.len() as i64);
+        }
+        self.pending.labels.push(label);
+        if self.layout.weighted {
+            self.pending.weights.push(weight);
+        }
+        self.flush_if_full()
+    }
+
+    /// Rows of a matrix.
+    pub fn push_rows(
+        &mut self,
+        matrix: &Matrix<'_>,
+        labels: &[u8],
+        weights: Option<&[f64]>,
+    ) -> Result<()> {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for (i, &label) in labels.iter().enumerate() {
+            values.clear();
+            columns.clear();
+            matrix.for_each_in_row(i, |j, x| {
+                columns.push(j as u32);
+                values.push(x);
+            });
+            let row = if self.layout.sparse {
+                Row::Sparse(&columns, &values)
+            } else {
+                Row::Dense(&values)
+            };
+            self.push(row, label, weights.map_or(1.0, |weights| weights[i]))?;
+        }
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        let written: u64 = self.entries.iter().map(|entry| entry.facts.rows).sum();
+        written + self.pending.labels.len() as u64
+    }
+
+    fn flush_if_full(&mut self) -> Result<()> {
+        let pending = &self.pending;
+        let values = 4 * pending.narrow.len() + 8 * pending.wide.len();
+        let sparse = 4 * pending.indices.len() + 8 * pending.starts.len();
+        let rows = 9 * pending.labels.len();
+        if (values + sparse + rows) as u64 >= self.block_bytes { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.pending.labels.is_empty() {
+            return Ok(());
+        }
+        let facts = self.pending.block(self.layout, false)?.facts();
+        self.entries.push(Entry { offset: self.offset, facts });
+        for part in self.pending.bytes() {
+            let out: &mut dyn Write = match &mut self.out {
+                Out::Temporary(file, _) => file,
+                Out::Kept(file) => file,
+            };
+            let fail = |source| Error::Write { file: self.name.clone(), source };
+            out.write_all(part).map_err(fail)?;
+            self.offset += part.len() as u64;
+        }
+        self.pending.clear();
+        if self.layout.sparse {
+            self.pending.starts.push(0);
+        }
+        Ok(())
+    }
+
+    /// The last block, and the file to read from.
+    pub fn finish(mut self) -> Result<BlockFile> {
+        self.flush()?;
+        let Self { out, name, layout, entries, .. } = self;
+        let (file, removed) = match out {
+            Out::Temporary(file, removed) => (file, removed),
+            Out::Kept(file) => {
+                file.commit()?;
+                (File::open(&name).map_err(|error| Error::read(&name, error))?, None)
+            }
+        };
+        Ok(BlockFile::new(&name, file, layout, entries, removed))
+    }
+}

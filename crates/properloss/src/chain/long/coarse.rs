@@ -1,0 +1,153 @@
+//! A guess at the active set of a long chain: the same problem on groups of neighbouring points.
+//!
+//! A group stands where its middle point stands, and has the weight and the mean target of its
+//! points. Its multipliers, continued point by point inside the groups, are near to those of the
+//! long chain; and the sign of a multiplier says at which bound its edge is.
+
+use rayon::prelude::*;
+
+use crate::chain::core::{CoreWork, Stores, solve_whole};
+use crate::chain::problem::Frame;
+use crate::chain::solution::EdgeState;
+
+/// Points of a group: more make the guess worse, fewer make it dearer.
+const GROUP: usize = 16;
+/// Groups that one thread works on at a time.
+const TASK: usize = 512;
+
+/// The coarse chain and its solution.
+#[derive(Debug, Default)]
+pub(super) struct Coarse {
+    groups: Vec<Group>,
+    v: Vec<f64>,
+    edges: Vec<EdgeState>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    weight: f64,
+    /// Mean of the targets.
+    target: f64,
+    /// `Σ d_i` from its middle to that of the next group.
+    gap: f64,
+    /// `κ` before its first point.
+    kappa: f64,
+}
+
+impl Coarse {
+    /// Gathers and solves the coarse chain of `m` points. Answers with what a multiplier changes
+    /// by from one point to the next: the root mean square of `ω_i (t_i - mean of the group)`.
+    pub fn solve(
+        &mut self,
+        stores: &mut [Stores; 2],
+        frame: &Frame,
+        m: usize,
+        point: impl Fn(usize) -> (f64, f64) + Sync,
+        gap: impl Fn(usize) -> f64 + Sync,
+    ) -> (CoreWork, f64) {
+        let count = m.div_ceil(GROUP);
+        let middle = |k: usize| (k * GROUP).midpoint(((k + 1) * GROUP).min(m));
+        self.groups.resize(count, Group::default());
+        let squares: Vec<f64> = self
+            .groups
+            .par_chunks_mut(TASK)
+            .enumerate()
+            .map(|(task, groups)| {
+                let mut squares = 0.0;
+                for (k, group) in (task * TASK..).zip(groups) {
+                    let points = k * GROUP..((k + 1) * GROUP).min(m);
+                    let (weight, sum) = points
+                        .clone()
+                        .map(&point)
+                        .fold((0.0, 0.0), |s, (w, t)| (s.0 + w, s.1 + w * t));
+                    let target = sum / weight;
+                    let off = |i| {
+                        let (w, t) = point(i);
+                        w * (t - target)
+                    };
+                    squares += points.map(off).map(|x| x * x).sum::<f64>();
+                    let gaps = if k + 1 < count { middle(k)..middle(k + 1) } else { 0..0 };
+                    *group = Group { weight, target, gap: gaps.map(&gap).sum(), kappa: 0.0 };
+                }
+                squares
+            })
+            .collect();
+        self.v.resize(count, 0.0);
+        self.edges.resize(count - 1, EdgeState::Free);
+        let groups = &self.groups;
+        let (point, gap) =
+            (|k: usize| (groups[k].weight, groups[k].target), |k: usize| groups[k].gap);
+        let work = solve_whole(stores, frame, point, gap, &mut self.v, &mut self.edges);
+        self.multipliers(frame);
+        (work, (squares.iter().sum::<f64>() / m as f64).sqrt())
+    }
+
+    /// `κ` before each group. `κ_0` is 0 if the first value is inside its box, else what the signs
+    /// of the others ask for.
+    fn multipliers(&mut self, frame: &Frame) {
+        let contact = frame.contact();
+        let mut least = if self.v[0] <= frame.lo + contact { f64::NEG_INFINITY } else { 0.0 };
+        let mut most = if self.v[0] >= frame.hi - contact { f64::INFINITY } else { 0.0 };
+        let mut kappa = 0.0;
+        for (k, group) in self.groups.iter_mut().enumerate() {
+            group.kappa = kappa;
+            kappa += group.weight * (self.v[k] - group.target);
+            match self.edges.get(k) {
+                Some(EdgeState::Lower) => most = f64::min(most, -kappa),
+                Some(EdgeState::Upper) => least = f64::max(least, -kappa),
+                Some(EdgeState::Free) => {
+                    most = f64::min(most, -kappa);
+                    least = f64::max(least, -kappa);
+                }
+                Some(EdgeState::Tied) | None => {}
+            }
+        }
+        let start = match (least.is_finite(), most.is_finite()) {
+            (true, true) => least.midpoint(most),
+            (true, false) => least,
+            (false, true) => most,
+            (false, false) => 0.0,
+        };
+        self.groups.iter_mut().for_each(|group| group.kappa += start);
+    }
+
+    /// At least so many edges of the points will not be guessed.
+    pub fn unknown(&self) -> usize {
+        GROUP * self.edges.iter().filter(|&&state| state == EdgeState::Free).count()
+    }
+
+    /// Writes the guess into `edges`: `Free` where a multiplier is within `margin` of 0, or a
+    /// coarse edge next to it is free. `span` is the width of the box.
+    pub fn guess(
+        &self,
+        point: impl Fn(usize) -> (f64, f64) + Sync,
+        gap: impl Fn(usize) -> f64 + Sync,
+        span: f64,
+        margin: f64,
+        edges: &mut [EdgeState],
+    ) {
+        let free = |k: Option<usize>| k.and_then(|k| self.edges.get(k)) == Some(&EdgeState::Free);
+        edges.par_chunks_mut(GROUP * TASK).enumerate().for_each(|(task, edges)| {
+            for (k, edges) in (task * TASK..).zip(edges.chunks_mut(GROUP)) {
+                let unknown = free(k.checked_sub(1)) || free(Some(k));
+                let mut kappa = self.groups[k].kappa;
+                for (i, edge) in (k * GROUP..).zip(edges) {
+                    let (w, t) = point(i);
+                    kappa += w * (self.v[k] - t);
+                    let d = gap(i);
+                    *edge = if d <= 0.0 {
+                        EdgeState::Tied
+                    } else if unknown {
+                        EdgeState::Free
+                    } else if kappa < -margin {
+                        EdgeState::Lower
+                    } else if kappa > margin && d < span {
+                        EdgeState::Upper
+                    } else {
+                        EdgeState::Free
+                    };
+                }
+            }
+        });
+    }
+}

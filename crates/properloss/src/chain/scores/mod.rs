@@ -1,0 +1,8 @@
+//! Scores in order: sorting and ties, or a grid of bins.
+
+mod bins;
+mod order;
+mod sort;
+
+pub use bins::{BinnedChain, BinnedScores};
+pub use order::{Resort, ScoreOrder};

@@ -1,0 +1,501 @@
+//! L-BFGS by inner products: directions from a few sweeps over the columns.
+//!
+//! ```text
+//! H = D^-1 corrected by the pairs (s_i, ŷ_i),   ŷ_i = y_i + P s_i,   D = gamma + P,   g = ∇loss + P w
+//! H g = D^-1 (g - Σ a_i ŷ_i) + Σ c_i s_i
+//! ```
+//!
+//! The two loops of L-BFGS (Nocedal and Wright, algorithm 7.4) only need products of these vectors to
+//! find `a` and `c` (Chen, Wang and Zhou 2014). So a step costs two sweeps, one for the products of the
+//! new pair and gradient and one for the point it leads to, where the two loops make four a pair: with
+//! many columns the vectors do not stay in the cache, and sweeps are what costs.
+
+use super::rows::{LANES, Lane};
+use crate::design::{Kernel, Lanes, arch, run};
+
+/// Columns whose intermediate results are kept at hand.
+const BLOCK: usize = 32;
+
+/// A step and the change of the unpenalised gradient along it; zero in the lanes that did not move.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Pair {
+    pub s: Vec<Lane>,
+    pub y: Vec<Lane>,
+}
+
+/// Products of the remembered pairs, oldest first, and of a gradient, under one penalty.
+#[derive(Debug)]
+pub(super) struct Products {
+    /// What `D` has beside the penalty.
+    gamma: Lane,
+    /// `s_i·ŷ_j` and `ŷ_i·D^-1 ŷ_j`, at `[j][i]` for `i <= j`.
+    sy: Vec<Vec<Lane>>,
+    yy: Vec<Vec<Lane>>,
+    /// `s_i·g` and `ŷ_i·D^-1 g`.
+    sg: Vec<Lane>,
+    yg: Vec<Lane>,
+    /// `g·D^-1 g`.
+    gg: Lane,
+}
+
+/// `a` and `c` of every pair.
+type Coefficients = Vec<(Lane, Lane)>;
+
+/// How every lane moves on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moves {
+    /// -1: to `w - length H g`. Else, if `back` is -1: to `w + length (trial - w)`. Else it stays at `w`.
+    pub on: Lane,
+    pub back: Lane,
+    pub length: Lane,
+}
+
+/// Where the products are taken, and under which penalty.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub penalty: &'a [Lane],
+    pub w: &'a [Lane],
+    /// Of the loss without penalty.
+    pub gradient: &'a [Lane],
+}
+
+impl Products {
+    pub(super) fn new(pairs: &[Pair], gamma: Lane, place: Place<'_>) -> Self {
+        let mut products = Self {
+            gamma,
+            sy: Vec::new(),
+            yy: Vec::new(),
+            sg: Vec::new(),
+            yg: Vec::new(),
+            gg: [0.0; LANES],
+        };
+        products.sum(pairs, place);
+        products
+    }
+
+    /// The oldest pair is gone.
+    pub(super) fn forget_oldest(&mut self) {
+        for table in [&mut self.sy, &mut self.yy] {
+            table.remove(0);
+            table.iter_mut().for_each(|row| {
+                row.remove(0);
+            });
+        }
+    }
+
+    /// A gradient, and perhaps a new pair. `gamma` is what `D` should have by now: far from what it has,
+    /// everything is summed up again.
+    pub(super) fn update(&mut self, pairs: &[Pair], gamma: Lane, place: Place<'_>) {
+        let far = |l: usize| !(0.5..=2.0).contains(&(gamma[l] / self.gamma[l]));
+        if (0..LANES).any(far) {
+            self.gamma = gamma;
+            self.sy.clear();
+            self.yy.clear();
+        }
+        self.sum(pairs, place);
+    }
+
+    /// Fills in the rows of the tables that are missing.
+    fn sum(&mut self, pairs: &[Pair], place: Place<'_>) {
+        let known = self.sy.len();
+        let size = pairs.len();
+        for j in known..size {
+            self.sy.push(vec![[0.0; LANES]; j + 1]);
+            self.yy.push(vec![[0.0; LANES]; j + 1]);
+        }
+        self.sg = vec![[0.0; LANES]; size];
+        self.yg = vec![[0.0; LANES]; size];
+        self.gg = [0.0; LANES];
+        run(arch(), Sum { products: self, pairs, place, known });
+    }
+
+    fn coefficients(&self) -> Coefficients {
+        let size = self.sg.len();
+        let zero = [0.0; LANES];
+        let mut both: Coefficients = vec![(zero, zero); size];
+        for l in 0..LANES {
+            let rho = |i: usize| {
+                let sy = self.sy[i][i][l];
+                if sy > 0.0 { 1.0 / sy } else { 0.0 }
+            };
+            for i in (0..size).rev() {
+                let later: f64 = (i + 1..size).map(|j| both[j].0[l] * self.sy[j][i][l]).sum();
+                both[i].0[l] = rho(i) * (self.sg[i][l] - later);
+            }
+            for i in 0..size {
+                let yy = |j: usize| if j <= i { self.yy[i][j][l] } else { self.yy[j][i][l] };
+                let curved: f64 = (0..size).map(|j| both[j].0[l] * yy(j)).sum();
+                let earlier: f64 = (0..i).map(|j| both[j].1[l] * self.sy[i][j][l]).sum();
+                both[i].1[l] = both[i].0[l] - rho(i) * (self.yg[i][l] - curved + earlier);
+            }
+        }
+        both
+    }
+
+    /// `g·H g`.
+    pub(super) fn decrements(&self) -> Lane {
+        let both = self.coefficients();
+        std::array::from_fn(|l| {
+            let parts = both.iter().zip(self.sg.iter().zip(&self.yg));
+            self.gg[l] + parts.map(|((a, c), (s, y))| c[l] * s[l] - a[l] * y[l]).sum::<f64>()
+        })
+    }
+
+    /// Moves `trial`; `Σ P trial²`.
+    pub(super) fn advance(
+        &self,
+        pairs: &[Pair],
+        place: Place<'_>,
+        moves: Moves,
+        trial: &mut [Lane],
+    ) -> Lane {
+        let coefficients = self.coefficients();
+        run(arch(), Advance { products: self, pairs, place, moves, coefficients, trial })
+    }
+}
+
+struct Sum<'a> {
+    products: &'a mut Products,
+    pairs: &'a [Pair],
+    place: Place<'a>,
+    known: usize,
+}
+
+impl Kernel for Sum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) {
+        let Self { products, pairs, place, known } = self;
+        let (one, gamma) = (lanes.splat(1.0), lanes.load(&products.gamma));
+        let mut g = [[0.0; LANES]; BLOCK];
+        let mut divided_g = [[0.0; LANES]; BLOCK];
+        let mut inverse = [[0.0; LANES]; BLOCK];
+        let mut divided = [[0.0; LANES]; BLOCK];
+        let mut curved = vec![[[0.0; LANES]; BLOCK]; pairs.len()];
+        let mut gg = lanes.splat(0.0);
+        for start in (0..place.w.len()).step_by(BLOCK) {
+            let count = BLOCK.min(place.w.len() - start);
+            let penalty = &place.penalty[start..start + count];
+            for (k, penalty) in penalty.iter().enumerate() {
+                let p = lanes.load(penalty);
+                let sum = lanes.load(&place.gradient[start + k]);
+                let sum = lanes.fused(sum, p, lanes.load(&place.w[start + k]));
+                let scale = lanes.div(one, lanes.add(gamma, p));
+                let scaled = lanes.mul(scale, sum);
+                gg = lanes.fused(gg, sum, scaled);
+                g[k] = lanes.array(sum);
+                divided_g[k] = lanes.array(scaled);
+                inverse[k] = lanes.array(scale);
+            }
+            for (i, pair) in pairs.iter().enumerate() {
+                let (s, y) = (&pair.s[start..start + count], &pair.y[start..start + count]);
+                let mut sg = lanes.load(&products.sg[i]);
+                let mut yg = lanes.load(&products.yg[i]);
+                for k in 0..count {
+                    let s = lanes.load(&s[k]);
+                    let y = lanes.fused(lanes.load(&y[k]), lanes.load(&penalty[k]), s);
+                    sg = lanes.fused(sg, s, lanes.load(&g[k]));
+                    yg = lanes.fused(yg, y, lanes.load(&divided_g[k]));
+                    curved[i][k] = lanes.array(y);
+                }
+                products.sg[i] = lanes.array(sg);
+                products.yg[i] = lanes.array(yg);
+            }
+            for j in known..pairs.len() {
+                for k in 0..count {
+                    let y = lanes.load(&curved[j][k]);
+                    divided[k] = lanes.array(lanes.mul(y, lanes.load(&inverse[k])));
+                }
+                for (i, pair) in pairs[..=j].iter().enumerate() {
+                    let s = &pair.s[start..start + count];
+                    let mut sy = lanes.load(&products.sy[j][i]);
+                    let mut yy = lanes.load(&products.yy[j][i]);
+                    for k in 0..count {
+                        sy = lanes.fused(sy, lanes.load(&s[k]), lanes.load(&curved[j][k]));
+                        yy = lanes.fused(yy, lanes.load(&curved[i][k]), lanes.load(&divided[k]));
+                    }
+                    products.sy[j][i] = lanes.array(sy);
+                    products.yy[j][i] = lanes.array(yy);
+                }
+            }
+        }
+        products.gg = lanes.array(gg);
+    }
+}
+
+struct Advance<'a> {
+    products: &'a Products,
+    pairs: &'a [Pair],
+    place: Place<'a>,
+    moves: Moves,
+    coefficients: Coefficients,
+    trial: &'a mut [Lane],
+}
+
+impl Kernel for Advance<'_> {
+    type Output = Lane;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> Lane {
+        let Self { products, pairs, place, moves, coefficients, trial } = self;
+        let gamma = lanes.load(&products.gamma);
+        let mut q = [[0.0; LANES]; BLOCK];
+        let mut squares = lanes.splat(0.0);
+        let mover = Mover::new(lanes, &moves);
+        for start in (0..trial.len()).step_by(BLOCK) {
+            let count = BLOCK.min(trial.len() - start);
+            let penalty = &place.penalty[start..start + count];
+            for k in 0..count {
+                let w = lanes.load(&place.w[start + k]);
+                let g = lanes.load(&place.gradient[start + k]);
+                q[k] = lanes.array(lanes.fused(g, lanes.load(&penalty[k]), w));
+            }
+            for (pair, (a, _)) in pairs.iter().zip(&coefficients) {
+                let (s, y) = (&pair.s[start..start + count], &pair.y[start..start + count]);
+                let a = lanes.sub(lanes.splat(0.0), lanes.load(a));
+                for k in 0..count {
+                    let s = lanes.load(&s[k]);
+                    let y = lanes.fused(lanes.load(&y[k]), lanes.load(&penalty[k]), s);
+                    q[k] = lanes.array(lanes.fused(lanes.load(&q[k]), a, y));
+                }
+            }
+            for (q, p) in q[..count].iter_mut().zip(penalty) {
+                *q = lanes.array(lanes.div(lanes.load(&*q), lanes.add(gamma, lanes.load(p))));
+            }
+            for (pair, (_, c)) in pairs.iter().zip(&coefficients) {
+                let c = lanes.load(c);
+                for (q, s) in q[..count].iter_mut().zip(&pair.s[start..start + count]) {
+                    *q = lanes.array(lanes.fused(lanes.load(&*q), c, lanes.load(s)));
+                }
+            }
+            for k in 0..count {
+                let at = mover.moved(&place.w[start + k], &q[k], &trial[start + k]);
+                squares = lanes.fused(squares, lanes.mul(lanes.load(&penalty[k]), at), at);
+                trial[start + k] = lanes.array(at);
+            }
+        }
+        lanes.array(squares)
+    }
+}
+
+/// [`Moves`] in registers.
+#[derive(Clone, Copy)]
+struct Mover<L: Lanes> {
+    lanes: L,
+    on: L::Vector,
+    back: L::Vector,
+    length: L::Vector,
+}
+
+impl<L: Lanes> Mover<L> {
+    #[inline(always)]
+    fn new(lanes: L, moves: &Moves) -> Self {
+        let [on, back, length] = [&moves.on, &moves.back, &moves.length].map(|x| lanes.load(x));
+        Self { lanes, on, back, length }
+    }
+
+    #[inline(always)]
+    fn moved(&self, w: &Lane, q: &Lane, trial: &Lane) -> L::Vector {
+        let lanes = self.lanes;
+        let (w, q, trial) = (lanes.load(w), lanes.load(q), lanes.load(trial));
+        let on = lanes.sub(w, lanes.mul(self.length, q));
+        let back = lanes.fused(w, self.length, lanes.sub(trial, w));
+        lanes.where_negative(self.on, on, lanes.where_negative(self.back, back, w))
+    }
+}
+
+/// Moves `trial` along directions `q` that are known; `Σ P trial²`.
+pub(super) fn advance_along(
+    q: &[Lane],
+    w: &[Lane],
+    penalty: &[Lane],
+    moves: Moves,
+    trial: &mut [Lane],
+) -> Lane {
+    run(arch(), AdvanceAlong { q, w, penalty, moves, trial })
+}
+
+struct AdvanceAlong<'a> {
+    q: &'a [Lane],
+    w: &'a [Lane],
+    penalty: &'a [Lane],
+    moves: Moves,
+    trial: &'a mut [Lane],
+}
+
+impl Kernel for AdvanceAlong<'_> {
+    type Output = Lane;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> Lane {
+        let mover = Mover::new(lanes, &self.moves);
+        let mut squares = lanes.splat(0.0);
+        for (j, trial) in self.trial.iter_mut().enumerate() {
+            let at = mover.moved(&self.w[j], &self.q[j], trial);
+            squares = lanes.fused(squares, lanes.mul(lanes.load(&self.penalty[j]), at), at);
+            *trial = lanes.array(at);
+        }
+        lanes.array(squares)
+    }
+}
+
+/// What a new pair is judged by: `s·s`, `y·y`, `s·y`, `Σ P s²`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub ss: Lane,
+    pub yy: Lane,
+    pub sy: Lane,
+    pub sps: Lane,
+}
+
+/// Moves `w` and `gradient` to `trial` and `found` in the lanes of `moved` (-1; the others are 1), and
+/// leaves the differences in `pair`.
+pub(super) fn accept(
+    w: &mut [Lane],
+    gradient: &mut [Lane],
+    trial: &[Lane],
+    found: &[Lane],
+    penalty: &[Lane],
+    moved: &Lane,
+    pair: &mut Pair,
+) -> Sizes {
+    run(arch(), Accept { w, gradient, trial, found, penalty, moved, pair })
+}
+
+struct Accept<'a> {
+    w: &'a mut [Lane],
+    gradient: &'a mut [Lane],
+    trial: &'a [Lane],
+    found: &'a [Lane],
+    penalty: &'a [Lane],
+    moved: &'a Lane,
+    pair: &'a mut Pair,
+}
+
+impl Kernel for Accept<'_> {
+    type Output = Sizes;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> Sizes {
+        let zero = lanes.splat(0.0);
+        let moved = lanes.load(self.moved);
+        let mut sums = [zero; 4];
+        for j in 0..self.w.len() {
+            let [w, trial, g, found] =
+                [&self.w[j], &self.trial[j], &self.gradient[j], &self.found[j]]
+                    .map(|x| lanes.load(x));
+            let p = lanes.load(&self.penalty[j]);
+            let s = lanes.where_negative(moved, lanes.sub(trial, w), zero);
+            let y = lanes.where_negative(moved, lanes.sub(found, g), zero);
+            sums[0] = lanes.fused(sums[0], s, s);
+            sums[1] = lanes.fused(sums[1], y, y);
+            sums[2] = lanes.fused(sums[2], s, y);
+            sums[3] = lanes.fused(sums[3], lanes.mul(p, s), s);
+            self.pair.s[j] = lanes.array(s);
+            self.pair.y[j] = lanes.array(y);
+            self.w[j] = lanes.array(lanes.where_negative(moved, trial, w));
+            self.gradient[j] = lanes.array(lanes.where_negative(moved, found, g));
+        }
+        let [ss, yy, sy, sps] = sums.map(|sum| lanes.array(sum));
+        Sizes { ss, yy, sy, sps }
+    }
+}
+
+impl Pair {
+    /// Of this size, and zero.
+    pub(super) fn zero(size: usize) -> Self {
+        Self { s: vec![[0.0; LANES]; size], y: vec![[0.0; LANES]; size] }
+    }
+
+    /// Nothing is remembered in the lanes that are not kept.
+    pub(super) fn keep(&mut self, keep: &[bool; LANES]) {
+        for l in (0..LANES).filter(|&l| !keep[l]) {
+            for (s, y) in self.s.iter_mut().zip(&mut self.y) {
+                (s[l], y[l]) = (0.0, 0.0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proper::linalg::{lane_add, lane_add_product, lane_dot};
+
+    /// Against the two loops written out, pair by pair.
+    #[test]
+    fn directions_are_those_of_the_two_loops() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(144_115_188_075_855);
+            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        };
+        let size = 71;
+        let mut vector =
+            || -> Vec<Lane> { (0..size).map(|_| [0.0; LANES].map(|_| next())).collect() };
+        let (w, gradient) = (vector(), vector());
+        let penalty: Vec<Lane> = vector().iter().map(|p| p.map(|p| 0.2 + p * p)).collect();
+        let place = Place { penalty: &penalty, w: &w, gradient: &gradient };
+        let gamma = [0.7; LANES];
+        let mut pairs: Vec<Pair> = Vec::new();
+        let mut products = Products::new(&pairs, gamma, place);
+        for _ in 0..6 {
+            let s = vector();
+            // Curvature between 1 and 2.
+            let y =
+                s.iter().zip(vector()).map(|(s, r)| std::array::from_fn(|l| s[l] * (1.5 + r[l])));
+            pairs.push(Pair { y: y.collect(), s });
+            if pairs.len() == 5 {
+                pairs.remove(0);
+                products.forget_oldest();
+            }
+            products.update(&pairs, gamma, place);
+            let mut g = gradient.clone();
+            lane_add_product(&penalty, &w, &mut g);
+            let mut q = g.clone();
+            let curved: Vec<Vec<Lane>> = pairs
+                .iter()
+                .map(|pair| {
+                    let mut y = pair.y.clone();
+                    lane_add_product(&penalty, &pair.s, &mut y);
+                    y
+                })
+                .collect();
+            let rho: Vec<Lane> = pairs
+                .iter()
+                .zip(&curved)
+                .map(|(p, y)| lane_dot(&p.s, y).map(|x| 1.0 / x))
+                .collect();
+            let mut taken = vec![[0.0; LANES]; pairs.len()];
+            for i in (0..pairs.len()).rev() {
+                let sq = lane_dot(&pairs[i].s, &q);
+                taken[i] = std::array::from_fn(|l| rho[i][l] * sq[l]);
+                lane_add(&taken[i].map(|a| -a), &curved[i], &mut q);
+            }
+            for (q, p) in q.iter_mut().zip(&penalty) {
+                *q = std::array::from_fn(|l| q[l] / (gamma[l] + p[l]));
+            }
+            for i in 0..pairs.len() {
+                let yq = lane_dot(&curved[i], &q);
+                let b: Lane = std::array::from_fn(|l| taken[i][l] - rho[i][l] * yq[l]);
+                lane_add(&b, &pairs[i].s, &mut q);
+            }
+            let (decrements, direct) = (products.decrements(), lane_dot(&g, &q));
+            let mut trial = w.clone();
+            let moves = Moves { on: [-1.0; LANES], back: [1.0; LANES], length: [1.0; LANES] };
+            let squares = products.advance(&pairs, place, moves, &mut trial);
+            for l in 0..LANES {
+                // Sums of some hundred products of size 1.
+                assert!((decrements[l] - direct[l]).abs() < 1e-12, "{decrements:?} {direct:?}");
+                let mut sum = 0.0;
+                for j in 0..size {
+                    assert!((trial[j][l] - (w[j][l] - q[j][l])).abs() < 1e-12);
+                    sum += penalty[j][l] * trial[j][l] * trial[j][l];
+                }
+                assert!((squares[l] - sum).abs() < 1e-12 * sum);
+            }
+        }
+    }
+}

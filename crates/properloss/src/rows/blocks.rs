@@ -1,0 +1,247 @@
+//! Rows in blocks that answer one after the other: on disk, or on other machines.
+//!
+//! ```text
+//!          BlockQuestion               each block                    in the order of the blocks
+//! Trainer ───────────────▶  Blocks  ───────────────▶  BlockAnswer  ─────────────────────────────▶ sum
+//! ```
+//!
+//! What a block answers depends on the question and on its rows alone, so a block may be read again,
+//! moved, or asked twice. Answers are added in the order of the blocks: *the edges of the blocks fix
+//! the bits*, and who holds them, or when they answer, does not. One block gives the bits of the same
+//! rows in memory.
+
+use super::{Answer, ByScore, Question, RowState, Rows, Shape, fingerprint};
+use crate::design::FittedScaling;
+use crate::error::{Error, Result};
+use crate::proper::{BlockAnswer, BlockQuestion};
+use crate::sample::Matrix;
+
+/// Some of the rows: there may be none, and all of one class.
+///
+/// *Invariant*: as many labels (0 or 1) and weights (finite, not negative) as rows; finite values.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    pub(crate) matrix: Matrix<'a>,
+    pub(crate) labels: &'a [u8],
+    pub(crate) weights: Option<&'a [f64]>,
+}
+
+impl<'a> Block<'a> {
+    /// Checks everything, in one pass over the values.
+    pub fn new(matrix: Matrix<'a>, labels: &'a [u8], weights: Option<&'a [f64]>) -> Result<Self> {
+        let block = Self::known(matrix, labels, weights)?;
+        if let Some(index) = labels.iter().position(|&label| label > 1) {
+            let (what, value) = ("labels", f64::from(labels[index]));
+            return Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" });
+        }
+        let bad = |weight: &f64| !(*weight >= 0.0 && weight.is_finite());
+        if let Some((index, value)) =
+            weights.and_then(|weights| Some((weights.iter().position(bad)?, weights)))
+        {
+            let expected = "0 (the row is left out) or positive, and finite";
+            let (what, value) = ("weights", value[index]);
+            return Err(Error::ElementOutOfDomain { what, index, value, expected });
+        }
+        matrix.check_finite()?;
+        Ok(block)
+    }
+
+    /// Rows that were checked before, when they were first seen: lengths alone are looked at.
+    pub fn known(matrix: Matrix<'a>, labels: &'a [u8], weights: Option<&'a [f64]>) -> Result<Self> {
+        let lengths =
+            [("labels", labels.len()), ("weights", weights.map_or(labels.len(), <[_]>::len))];
+        for (what, length) in lengths {
+            if length != matrix.rows() {
+                let (other, other_length) = ("rows", matrix.rows());
+                return Err(Error::LengthMismatch { what, length, other, other_length });
+            }
+        }
+        Ok(Self { matrix, labels, weights })
+    }
+
+    /// What is known of the block before any question.
+    pub fn facts(&self) -> BlockFacts {
+        let (mut counts, mut weights) = ([0; 2], [0.0; 2]);
+        for (i, &label) in self.labels.iter().enumerate() {
+            let weight = self.weight(i);
+            weights[usize::from(label)] += weight;
+            counts[usize::from(label)] += u64::from(weight > 0.0);
+        }
+        BlockFacts {
+            rows: self.labels.len() as u64,
+            columns: self.matrix.columns() as u64,
+            stored: self.matrix.stored() as u64,
+            dense: !matches!(self.matrix, Matrix::Csr(_)),
+            counts,
+            weights,
+            fingerprint: fingerprint::of(&self.matrix, self.labels, self.weights),
+        }
+    }
+
+    /// The answer to a question; `number` is the block's place among all, from 0.
+    pub fn answer(
+        &self,
+        question: &BlockQuestion,
+        number: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<BlockAnswer> {
+        question.answer(self, number, stop)
+    }
+
+    pub(crate) fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
+}
+
+/// What is known of a block before any question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct BlockFacts {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of columns.
+    pub columns: u64,
+    /// Number of stored values.
+    pub stored: u64,
+    /// Whether all values are stored.
+    pub dense: bool,
+    /// Rows of positive weight of the classes `[0, 1]`.
+    pub counts: [u64; 2],
+    /// Their weight.
+    pub weights: [f64; 2],
+    /// A number that other rows would hardly have.
+    pub fingerprint: u64,
+}
+
+#[cfg(feature = "serde")]
+impl BlockFacts {
+    /// The bytes of the facts.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+
+    /// The facts in some bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        postcard::from_bytes(bytes).map_err(|_| Error::WrongAnswer { expected: "facts of a block" })
+    }
+}
+
+/// Whoever holds the blocks.
+pub trait Blocks: Send + Sync {
+    /// What is known of every block, in their order.
+    fn facts(&self) -> &[BlockFacts];
+
+    /// Puts a question to every block and hands the answers on *in the order of the blocks*.
+    fn ask(
+        &self,
+        question: &BlockQuestion,
+        stop: &(dyn Fn() -> bool + Sync),
+        take: &mut dyn FnMut(BlockAnswer) -> Result<()>,
+    ) -> Result<()>;
+}
+
+/// All rows of some blocks, for the methods that ask in parts.
+pub struct InBlocks<'a> {
+    blocks: &'a dyn Blocks,
+    shape: Shape,
+    stop: &'a (dyn Fn() -> bool + Send + Sync),
+}
+
+impl std::fmt::Debug for InBlocks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InBlocks").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+const SCALING: FittedScaling = FittedScaling::None;
+
+impl<'a> InBlocks<'a> {
+    /// Both classes must occur, and the blocks must have the same columns. `stop` ends a run.
+    pub fn new(blocks: &'a dyn Blocks, stop: &'a (dyn Fn() -> bool + Send + Sync)) -> Result<Self> {
+        let facts = blocks.facts();
+        let (mut rows, mut weights) = (0, [0.0; 2]);
+        let columns = facts.iter().find(|facts| facts.rows > 0).map_or(0, |facts| facts.columns);
+        for (number, facts) in facts.iter().enumerate().filter(|(_, facts)| facts.rows > 0) {
+            if facts.columns != columns {
+                return Err(Error::BlockColumns {
+                    block: number,
+                    columns: facts.columns as usize,
+                    expected: columns as usize,
+                });
+            }
+            rows += facts.rows;
+            weights[0] += facts.weights[0];
+            weights[1] += facts.weights[1];
+        }
+        for (what, length) in [("rows", rows), ("columns", columns)] {
+            if length == 0 {
+                return Err(Error::TooShort { what, length: 0, minimum: 1 });
+            }
+        }
+        let total = weights[0] + weights[1];
+        if !(total > 0.0 && total.is_finite()) {
+            let (what, expected) = ("the sum of the weights", "positive and finite");
+            return Err(Error::OutOfDomain { what, value: total, expected });
+        }
+        if weights.contains(&0.0) {
+            return Err(Error::OneClass { label: u8::from(weights[0] == 0.0) });
+        }
+        let shape = Shape {
+            rows: rows as usize,
+            columns: columns as usize,
+            total_weight: total,
+            base_rate: weights[1] / total,
+        };
+        Ok(Self { blocks, shape, stop })
+    }
+}
+
+impl Rows for InBlocks<'_> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn stored(&self) -> usize {
+        self.blocks.facts().iter().map(|facts| facts.stored as usize).sum()
+    }
+
+    fn ask(&mut self, _: &Question<'_>) -> Result<Answer> {
+        Err(needs_memory())
+    }
+
+    fn by_score(&mut self) -> Result<ByScore<'_>> {
+        Err(needs_memory())
+    }
+
+    fn ordered(&mut self) -> Result<ByScore<'_>> {
+        Err(needs_memory())
+    }
+
+    fn scaling(&self) -> (&FittedScaling, bool) {
+        (&SCALING, true)
+    }
+
+    fn blocks(&self) -> Option<&dyn Blocks> {
+        Some(self.blocks)
+    }
+
+    fn interrupted(&self) -> bool {
+        (self.stop)()
+    }
+
+    fn state(&self) -> RowState {
+        RowState::default()
+    }
+
+    fn restore(&mut self, _: RowState) -> Result<()> {
+        Ok(())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint::mixed(self.blocks.facts().iter().map(|facts| facts.fingerprint))
+    }
+}
+
+fn needs_memory() -> Error {
+    Error::NeedsMemory { what: "this method" }
+}

@@ -1,0 +1,25 @@
+//! Numbers for made data: the same on every machine.
+
+#![allow(dead_code)]
+
+/// A linear congruence modulo 2^64.
+pub struct Congruence(pub u64);
+
+impl Congruence {
+    /// Between 0 and 1.
+    pub fn uniform(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Nearly standard normal: twelve uniform ones less six.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    /// Heavy tails.
+    pub fn cauchy(&mut self) -> f64 {
+        (std::f64::consts::PI * (self.uniform() - 0.5)).tan()
+    }
+}

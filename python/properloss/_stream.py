@@ -1,0 +1,259 @@
+"""Rows that are read batch by batch: files, datasets, lazy frames, re-iterables of batches.
+
+Batches are decoded once into blocks on disk (a temporary file without a name), which the engine reads
+again in every pass.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from properloss import _core
+from properloss._input import as_rows
+
+#: What a fit may use if nothing is said.
+_MEMORY = 1 << 30
+_BATCH = 1 << 16
+
+Batch = tuple[Any, Any, Any]
+
+
+def is_source(X: Any) -> bool:
+    """Whether ``X`` is something to be read batch by batch."""
+    if isinstance(X, str | os.PathLike):
+        return True
+    if isinstance(X, list | tuple):
+        return bool(X) and (
+            all(isinstance(path, str | os.PathLike) for path in X)
+            or all(isinstance(batch, tuple) and len(batch) in (2, 3) for batch in X)
+        )
+    if _is(X, "pyarrow", "Dataset") or _is(X, "polars", "LazyFrame"):
+        return True
+    arrays = ("shape", "__array__", "__dataframe__", "__arrow_c_stream__", "keys")
+    return hasattr(X, "__iter__") and not any(hasattr(X, name) for name in arrays)
+
+
+def _is(X: Any, package: str, name: str) -> bool:
+    return any(
+        base.__name__ == name and base.__module__.split(".")[0] == package
+        for base in type(X).__mro__
+    )
+
+
+def parse_bytes(limit: int | str | None) -> int:
+    """``"2GB"``, ``"500M"`` or bytes; units are powers of 1024."""
+    if limit is None:
+        return _MEMORY
+    if isinstance(limit, str):
+        found = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(?:I?B)?\s*", limit.upper())
+        if found is None:
+            raise ValueError(f"memory_limit is {limit!r}; it must be like '2GB', or a number of bytes")
+        power = " KMGT".index(found[2] or " ")
+        limit = int(float(found[1]) * 1024**power)
+    if limit < 1 << 24:
+        raise ValueError(f"memory_limit is {limit} bytes; a fit needs at least 16 MB")
+    return int(limit)
+
+
+class Source:
+    """Batches of rows, labels and weights, as often as asked for."""
+
+    def __init__(self, X: Any, label: str | None, weight: str | None) -> None:
+        self.names: list[str] | None = None
+        self._temporary: Any = None
+        if isinstance(X, str | os.PathLike):
+            X = [X]
+        if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
+            X = _dataset([os.fspath(path) for path in X])
+        elif _is(X, "polars", "LazyFrame"):
+            X = self._spilled(X)
+        self._batches: Iterable[Any] | None = None
+        if _is(X, "pyarrow", "Dataset"):
+            self._dataset = X
+            columns = list(X.schema.names)
+            self._label = columns[-1] if label is None else label
+            self._weight = weight
+            for role, name in (("label", self._label), ("sample_weight", weight)):
+                if name is not None and name not in columns:
+                    raise ValueError(f"{role}={name!r} is no column; the columns are {columns}")
+            self.names = [name for name in columns if name not in (self._label, weight)]
+            self._check_types()
+        else:
+            if label is not None or weight is not None:
+                raise ValueError("label and the name of a weight are for files and tables")
+            if iter(X) is X:
+                raise TypeError(
+                    f"{type(X).__name__} can be read once only; give something that can be read again,"
+                    " such as a list of batches or an object whose __iter__ starts anew"
+                )
+            self._batches = X
+
+    def _spilled(self, frame: Any) -> Any:
+        """A lazy frame as a Parquet file, written as its rows come."""
+        import tempfile
+
+        self._temporary = tempfile.TemporaryDirectory(prefix="properloss-")
+        path = Path(self._temporary.name) / "rows.parquet"
+        frame.sink_parquet(path)
+        return _dataset([str(path)])
+
+    def _check_types(self) -> None:
+        import pyarrow.types as types
+
+        schema = self._dataset.schema
+        for name in self.names or []:
+            kind = schema.field(name).type
+            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+                raise ValueError(
+                    f"column {name!r} is {kind}: rows that are read batch by batch must be numbers."
+                    " Encode it first, or fit with the command line, which does"
+                )
+
+    def labels(self) -> Iterator[NDArray[Any]]:
+        """The labels, batch by batch."""
+        if self._batches is None:
+            for batch in self._dataset.to_batches(columns=[self._label], batch_size=_BATCH):
+                yield batch.column(0).to_numpy(zero_copy_only=False)
+        else:
+            for batch in self._batches:
+                yield np.asarray(batch[1]).reshape(-1)
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self._batches is not None:
+            for batch in self._batches:
+                yield batch[0], np.asarray(batch[1]).reshape(-1), batch[2] if len(batch) > 2 else None
+            return
+        names = self.names or []
+        wanted = [*names, self._label, *([] if self._weight is None else [self._weight])]
+        for batch in self._dataset.to_batches(columns=wanted, batch_size=_BATCH):
+            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+            X = np.empty((batch.num_rows, len(names)), dtype=self._dtype())
+            for j in range(len(names)):
+                X[:, j] = columns[j]
+            weights = None if self._weight is None else columns[-1]
+            yield X, columns[len(names)], weights
+
+    def _dtype(self) -> Any:
+        import pyarrow.types as types
+
+        kinds = [self._dataset.schema.field(name).type for name in self.names or []]
+        single = all(types.is_float32(kind) or types.is_boolean(kind) for kind in kinds)
+        return np.float32 if single else np.float64
+
+    def rows_only(self) -> Iterator[Any]:
+        """Rows of a file without labels, as tables of its columns."""
+        for batch in self._dataset.to_batches(batch_size=_BATCH):
+            yield batch
+
+
+def _dataset(paths: list[str]) -> Any:
+    try:
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise ImportError("reading files batch by batch needs pyarrow: pip install pyarrow") from error
+    found: list[str] = []
+    for path in paths:
+        if any(sign in path for sign in "*?["):
+            import glob
+
+            matching = sorted(glob.glob(path))
+            if not matching:
+                raise FileNotFoundError(f"{path}: no file has such a name")
+            found.extend(matching)
+        else:
+            if not os.path.exists(path):
+                raise FileNotFoundError(f"{path}: no such file")
+            found.append(path)
+    ending = found[0].lower().removesuffix(".gz").rsplit(".", 1)[-1]
+    formats: dict[str, Any] = {"parquet": "parquet", "pq": "parquet", "csv": "csv", "feather": "feather"}
+    if ending in ("tsv", "tab"):
+        import pyarrow.csv
+
+        kind: Any = ds.CsvFileFormat(pyarrow.csv.ParseOptions(delimiter="\t"))
+    elif ending in formats:
+        kind = formats[ending]
+    else:
+        raise ValueError(f"{found[0]}: its name must end in .parquet, .csv, .tsv or .feather")
+    return ds.dataset(found, format=kind)
+
+
+def classes_of(source: Source) -> NDArray[Any]:
+    """The two labels, in order."""
+    seen: NDArray[Any] | None = None
+    for labels in source.labels():
+        here = np.unique(labels)
+        seen = here if seen is None else np.unique(np.concatenate([seen, here]))
+        if len(seen) > 2:
+            raise ValueError(
+                "Only binary classification is supported for rows that are read batch by batch; the"
+                f" labels {seen[:3]!r} occur"
+            )
+    if seen is None or len(seen) == 0:
+        raise ValueError("Found array with 0 sample(s): there are no rows")
+    if len(seen) == 1:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, but the data contains"
+            f" only one class: {seen[0]!r}"
+        )
+    return seen
+
+
+def write_blocks(
+    source: Source, classes: NDArray[Any], memory: int
+) -> tuple[_core.BlockFile, NDArray[np.float64], int]:
+    """All rows on disk; the weights of the classes; the number of columns."""
+    import scipy.sparse as sp
+
+    writer: _core.BlockWriter | None = None
+    totals = np.zeros(2)
+    columns, row, weighted = 0, 0, False
+    for number, (X, y, w) in enumerate(source):
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if X.ndim != 2 or X.shape[0] != len(y):
+            raise ValueError(f"batch {number}: X has shape {X.shape}, but y has {len(y)} labels")
+        if writer is None:
+            columns, weighted = X.shape[1], w is not None
+            writer = _core.BlockWriter(
+                columns,
+                single=X.dtype == np.float32,
+                sparse=bool(sp.issparse(X)),
+                weighted=weighted,
+                block_bytes=_core.block_bytes(memory),
+            )
+        if X.shape[1] != columns:
+            raise ValueError(
+                f"batch {number}: X has {X.shape[1]} columns, but those before it have {columns}"
+            )
+        if (w is not None) != weighted:
+            raise ValueError(f"batch {number}: some batches have weights and some do not")
+        positive = y == classes[1]
+        if not np.all(positive | (y == classes[0])):
+            bad = y[~(positive | (y == classes[0]))][0]
+            raise ValueError(f"batch {number}: label {bad!r} was not there before; read it again")
+        weights = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64).reshape(-1)
+        if len(weights) != len(y):
+            raise ValueError(f"batch {number}: {len(weights)} weights, but {len(y)} labels")
+        row += len(y)
+        if weighted and not weights.all():
+            # A row of weight 0 is a removed row, exactly.
+            kept = weights != 0.0
+            X, positive, weights = X[kept], positive[kept], weights[kept]
+        totals += np.bincount(positive, weights=weights, minlength=2)
+        labels = np.ascontiguousarray(positive.astype(np.uint8))
+        data = X if sp.issparse(X) else np.ascontiguousarray(X)
+        try:
+            writer.push(as_rows(data), labels, np.ascontiguousarray(weights) if weighted else None)
+        except _core.NotFiniteError as error:
+            text = error.args[0]
+            raise ValueError(f"batch {number} (up to row {row}): {text}") from None
+    assert writer is not None
+    return writer.finish(), totals, columns

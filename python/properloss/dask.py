@@ -1,0 +1,402 @@
+"""The default classifier on Dask collections.
+
+A fit is some thirty to sixty *rounds*. A round sends a question of a few kilobytes to every block of
+rows, and each block answers with sums over its rows; the answers are added up in the order of the
+blocks, in the engine. Plain tasks, no connections between workers: a task whose worker dies is run
+again elsewhere, and the result has the same bits for any number of workers, as long as the blocks are
+the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from properloss import _core
+from properloss._classifier import (
+    ProperLossClassifier,
+    block_settings,
+    check_blocks,
+    set_names,
+)
+from properloss._input import as_rows
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+    from distributed import Client, get_client, wait
+except ImportError as error:  # pragma: no cover
+    raise ImportError("properloss.dask needs Dask: pip install 'properloss[dask]'") from error
+
+__all__ = ["DaskProperLossClassifier"]
+
+#: Blocks of a worker, at most: an empty round costs some milliseconds a block.
+_BLOCKS_PER_WORKER = 2
+
+
+class DaskProperLossClassifier(ProperLossClassifier):
+    """:class:`~properloss.ProperLossClassifier` on rows that lie with the workers of a cluster.
+
+    The rows stay where they are; what travels are sums. The blocks are the partitions of ``X``, put
+    together to ``blocks`` larger ones in their order.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster; by default the current one. Not part of a pickle.
+    blocks : int, default=None
+        Number of blocks, at most the number of partitions; by default two a worker. The edges of the
+        blocks fix the last bits of the result: give a number for the same bits on clusters of
+        different sizes.
+    cv, refit, smoothness, class_weight, random_state, verbose, checkpoint, checkpoint_every
+        As in :class:`~properloss.ProperLossClassifier`; ``cv`` is a number here.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        Questions that went to the blocks.
+    n_blocks_ : int
+        Number of blocks.
+
+    The other attributes are those of :class:`~properloss.ProperLossClassifier`. ``cv_results_`` has no
+    ``held_out_scores``; ``calibration_bound_`` rests on a random sample of the rows.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ProperLossClassifier._parameter_constraints,
+        "client": "no_validation",  # type: ignore[dict-item]
+        "blocks": [int, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        client: Client | None = None,
+        blocks: int | None = None,
+        cv: Any = 5,
+        refit: Any = "likelihood",
+        smoothness: Any = (3.0, 0.3, 0.03, 0.003),
+        class_weight: Any = None,
+        prior_correction: bool = False,
+        weights: Any = "counts",
+        random_state: Any = 0,
+        preserve_order: bool = False,
+        verbose: int = 0,
+        checkpoint: Any = None,
+        checkpoint_every: float = 60.0,
+    ) -> None:
+        self.client = client
+        self.blocks = blocks
+        super().__init__(
+            cv=cv,
+            refit=refit,
+            smoothness=smoothness,
+            class_weight=class_weight,
+            prior_correction=prior_correction,
+            weights=weights,
+            random_state=random_state,
+            preserve_order=preserve_order,
+            verbose=verbose,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+        )
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Learn from Dask collections.
+
+        Parameters
+        ----------
+        X : dask Array or DataFrame
+            Rows; blocks may be numpy arrays, sparse matrices or pandas frames. Sizes of chunks need not
+            be known. Partitions may be empty, or hold one class.
+        y : dask Array or Series
+            Labels: any two values, partitioned as ``X`` is.
+        sample_weight : dask Array or Series, default=None
+            Weights, partitioned as ``X`` is.
+        groups : None
+            Not supported: folds are dealt row by row.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        self._validate_params()
+        check_blocks(self, groups)
+        client = self.client if self.client is not None else get_client()
+        parts = _partitions(X, y, sample_weight)
+        names = _names(X)
+        workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        count = min(len(parts), self.blocks or _BLOCKS_PER_WORKER * workers)
+        bounds = np.linspace(0, len(parts), count + 1).astype(int)
+        joined = [
+            delayed(_join)(parts[a:b], int(a)) for a, b in zip(bounds, bounds[1:], strict=False)
+        ]
+        held = client.persist(joined)
+        wait(held)
+        labels = client.gather(client.compute([delayed(_labels)(part) for part in held]))
+        found = [values for values in labels if len(values)]
+        if not found:
+            raise ValueError("Found array with 0 sample(s): every partition is empty")
+        classes = np.unique(np.concatenate(found))
+        if len(classes) != 2:
+            raise ValueError(
+                f"Only binary classification is supported here: the labels have {len(classes)}"
+                f" value(s), {classes[:5]!r}"
+            )
+        coded = client.persist([delayed(_code)(part, classes) for part in held])
+        del held
+        facts = client.gather(client.compute([delayed(_facts)(part) for part in coded]))
+        totals = np.sum([_core.block_classes(fact)[2] for fact in facts], axis=0)
+        rounds = 0
+
+        def ask(question: bytes) -> list[bytes]:
+            nonlocal rounds
+            rounds += 1
+            tasks = [delayed(_answer)(part, question, k) for k, part in enumerate(coded)]
+            answers: list[bytes] = client.gather(client.compute(tasks))
+            return answers
+
+        line = self._progress_line()
+        task: _core.BlockTask = {
+            "blocks": (facts, ask),
+            "progress": line,
+            "checkpoint": self._checkpoint(),
+        }
+        fit = _core.fit_blocks(task, "proper", block_settings(self, classes, totals))
+        self.classes_ = classes
+        self.__dict__.pop("_encoder", None)
+        self._set_fit(fit)
+        self.n_rounds_, self.n_blocks_ = rounds, len(facts)
+        self.n_features_in_ = self.coef_.shape[1]
+        set_names(self, names)
+        if line is not None:
+            line.close(self.n_iter_, self.cv_results_["log_loss"], self.termination_)
+        return self
+
+    # -- predictions: lazy for Dask collections ------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes; a lazy Dask array for a Dask collection.
+
+        Parameters
+        ----------
+        X : dask Array, dask DataFrame, or whatever the local class takes
+            Rows.
+
+        Returns
+        -------
+        p : dask Array or ndarray of shape (n_samples, 2)
+            One column for each of ``classes_``.
+        """
+        return self._lazily("predict_proba", X, columns=2, dtype=np.float64)
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores; a lazy Dask array for a Dask collection.
+
+        Parameters
+        ----------
+        X : dask Array, dask DataFrame, or whatever the local class takes
+            Rows.
+
+        Returns
+        -------
+        scores : dask Array or ndarray of shape (n_samples,)
+            Positive where the probability of ``classes_[1]`` is above 1/2.
+        """
+        return self._lazily("decision_function", X, columns=None, dtype=np.float64)
+
+    def predict(self, X: Any) -> Any:
+        """The more probable class of each row; a lazy Dask array for a Dask collection.
+
+        Parameters
+        ----------
+        X : dask Array, dask DataFrame, or whatever the local class takes
+            Rows.
+
+        Returns
+        -------
+        y : dask Array or ndarray of shape (n_samples,)
+            Values of ``classes_``.
+        """
+        return self._lazily("predict", X, columns=None, dtype=self.classes_.dtype)
+
+    def _lazily(self, name: str, X: Any, columns: int | None, dtype: Any) -> Any:
+        local = self.to_local()
+        if not dask.is_dask_collection(X):
+            return getattr(local, name)(X)
+        parts = _blocks_of(X)
+        rows = _row_counts(X)
+        work = delayed(_predict)
+        shared = delayed(local)
+        pieces = []
+        for part, count in zip(parts, rows, strict=True):
+            shape = (count,) if columns is None else (count, columns)
+            pieces.append(da.from_delayed(work(shared, name, part), shape=shape, dtype=dtype))
+        return da.concatenate(pieces, axis=0, allow_unknown_chunksizes=True)
+
+    def to_local(self) -> ProperLossClassifier:
+        """The same model without Dask.
+
+        Returns
+        -------
+        estimator : ProperLossClassifier
+            Fitted.
+        """
+        parameters = self.get_params(deep=False)
+        for name in ("client", "blocks"):
+            parameters.pop(name)
+        local = ProperLossClassifier(**parameters)
+        own = {"client", "blocks", "n_rounds_", "n_blocks_", *parameters}
+        for name, value in vars(self).items():
+            if name not in own:
+                setattr(local, name, value)
+        return local
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "client": None}
+
+
+# -- what workers do ---------------------------------------------------------------------------
+
+
+def _join(parts: list[tuple[Any, Any, Any]], first: int) -> tuple[Any, NDArray[Any], Any]:
+    """Partitions put together to one block: rows, labels as they are, weights."""
+    import scipy.sparse as sp
+
+    matrices: list[Any] = []
+    labels: list[NDArray[Any]] = []
+    weights: list[Any] = []
+    for number, (X, y, w) in enumerate(parts, start=first):
+        X = _matrix(X)
+        y = np.asarray(y).reshape(-1)
+        if X.shape[0] != len(y):
+            raise ValueError(
+                f"partition {number}: X has {X.shape[0]} rows, but y has {len(y)}: they must be"
+                " partitioned alike"
+            )
+        if len(y) == 0:
+            continue
+        if matrices and X.shape[1] != matrices[0].shape[1]:
+            raise ValueError(
+                f"partition {number}: X has {X.shape[1]} columns, but those before it have"
+                f" {matrices[0].shape[1]}"
+            )
+        matrices.append(X)
+        labels.append(y)
+        if w is not None:
+            w = np.asarray(w, dtype=np.float64).reshape(-1)
+            if len(w) != len(y):
+                raise ValueError(
+                    f"partition {number}: sample_weight has {len(w)} values, but y has {len(y)}"
+                )
+            weights.append(w)
+    if not matrices:
+        return np.empty((0, 0)), np.empty(0), None
+    if len(matrices) == 1:
+        X = matrices[0]
+    elif sp.issparse(matrices[0]):
+        X = sp.vstack(matrices, format="csr")
+    else:
+        X = np.concatenate(matrices)
+    return X, np.concatenate(labels), np.concatenate(weights) if weights else None
+
+
+def _matrix(X: Any) -> Any:
+    import scipy.sparse as sp
+
+    if sp.issparse(X):
+        X = X.tocsr()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    X = np.asarray(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    return np.ascontiguousarray(X)
+
+
+def _labels(part: tuple[Any, NDArray[Any], Any]) -> NDArray[Any]:
+    return np.unique(part[1])
+
+
+def _code(part: tuple[Any, NDArray[Any], Any], classes: NDArray[Any]) -> tuple[Any, Any, Any]:
+    X, y, w = part
+    if len(y) == 0:
+        return np.empty((0, 1)), np.empty(0, dtype=np.uint8), None
+    if w is not None and not w.all():
+        # A row of weight 0 is a removed row, exactly.
+        kept = w != 0.0
+        X, y, w = X[kept], y[kept], w[kept]
+    return as_rows(X), (y == classes[1]).astype(np.uint8), w
+
+
+def _facts(part: tuple[Any, Any, Any]) -> bytes:
+    return _core.block_facts(*_aligned(part))
+
+
+def _answer(part: tuple[Any, Any, Any], question: bytes, number: int) -> bytes:
+    rows, labels, weights = _aligned(part)
+    return _core.block_answer(rows, labels, weights, question, number)
+
+
+def _aligned(part: Any) -> Any:
+    """Arrays that came over the network may stand at any byte; a no-op otherwise."""
+    if isinstance(part, tuple):
+        return tuple(_aligned(inner) for inner in part)
+    if isinstance(part, np.ndarray):
+        return np.require(part, requirements=["C", "A"])
+    return part
+
+
+def _predict(estimator: ProperLossClassifier, name: str, X: Any) -> NDArray[Any]:
+    if X.shape[0] == 0:
+        shape = (0, 2) if name == "predict_proba" else (0,)
+        return np.empty(shape, dtype=estimator.classes_.dtype if name == "predict" else np.float64)
+    result: NDArray[Any] = getattr(estimator, name)(X)
+    return result
+
+
+# -- collections -------------------------------------------------------------------------------
+
+
+def _blocks_of(collection: Any) -> list[Delayed]:
+    """The partitions of a collection by rows."""
+    if not dask.is_dask_collection(collection):
+        raise TypeError(
+            f"DaskProperLossClassifier takes Dask collections, not {type(collection).__name__}; use"
+            " ProperLossClassifier for data in memory"
+        )
+    if isinstance(collection, da.Array) and collection.ndim == 2 and collection.numblocks[1] > 1:
+        collection = collection.rechunk({1: -1})
+    parts = collection.to_delayed()
+    return list(np.asarray(parts, dtype=object).reshape(-1))
+
+
+def _partitions(X: Any, y: Any, sample_weight: Any) -> list[tuple[Delayed, Delayed, Any]]:
+    rows, labels = _blocks_of(X), _blocks_of(y)
+    weights = [None] * len(rows) if sample_weight is None else _blocks_of(sample_weight)
+    for name, parts in (("y", labels), ("sample_weight", weights)):
+        if len(parts) != len(rows):
+            raise ValueError(
+                f"{name} has {len(parts)} partitions, but X has {len(rows)}; partition them alike"
+            )
+    return list(zip(rows, labels, weights, strict=True))
+
+
+def _row_counts(X: Any) -> list[Any]:
+    if isinstance(X, da.Array):
+        return list(X.chunks[0])
+    return [np.nan] * X.npartitions
+
+
+def _names(X: Any) -> NDArray[Any] | None:
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return np.asarray(columns, dtype=object)
