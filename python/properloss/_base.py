@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from properloss import _core, _registry
 from properloss._card import CardMixin
+from properloss._docs import documented
 from properloss._export import ExportMixin
 from properloss._input import explain_not_finite, prediction_input, training_input
 from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
@@ -29,7 +30,44 @@ def _checked(fit: _F) -> _F:
     return cast("_F", _fit_context(prefer_skip_nested_validation=True)(fit))
 
 
-class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+@documented
+class ScoreMixin:
+    """``decision_function`` and ``predict`` of a classifier with ``linear_score`` and ``threshold_``."""
+
+    classes_: NDArray[Any]
+    threshold_: float
+
+    def linear_score(self, X: Any) -> NDArray[np.float64]:
+        """The score that the link takes."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score, shifted so that it is positive where ``classes_[1]`` is predicted.
+
+        {rows}
+
+        {margin}
+        """
+        scores = self.linear_score(X)
+        scores -= self.threshold_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more probable class of each row.
+
+        {rows}
+
+        {predicted}
+        """
+        positive = self.decision_function(X) > 0.0
+        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return labels
+
+
+@documented
+class ProperClassifier(
+    ScoreMixin, CardMixin, ExportMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """Base of the classifiers: a linear score, and a link that makes it a probability.
 
     A subclass lists its parameters in ``__init__``, their domains in ``_parameter_constraints``,
@@ -58,10 +96,7 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         Iterations made.
     termination_ : str
         Why the run ended: ``"converged"``, ``"max_iter"``, ``"stopped"``, ...
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {features}
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -135,15 +170,7 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         """
         rows, classes, labels, weights = training_input(self, X, y, sample_weight)
         line = self._progress_line()
-        task: _core.Task = {
-            "rows": rows,
-            "labels": labels,
-            "weights": weights,
-            "folds": None,
-            "progress": line,
-            "callback": None,
-            "checkpoint": self._checkpoint(),
-        }
+        task = self._task(rows, labels, weights, line)
         end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
         try:
             fit = self._run(task)
@@ -158,6 +185,20 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         end_of_fit()
         self._warn_if_unfinished()
         return self
+
+    def _task(
+        self, rows: Any, labels: Any, weights: Any, line: ProgressLine | None, folds: Any = None
+    ) -> _core.Task:
+        """What the engine needs of checked data, and whom it tells of its progress."""
+        return {
+            "rows": rows,
+            "labels": labels,
+            "weights": weights,
+            "folds": folds,
+            "progress": line,
+            "callback": None,
+            "checkpoint": self._checkpoint(),
+        }
 
     def _checkpoint(self) -> tuple[str, float] | None:
         file = getattr(self, "checkpoint", None)
@@ -230,10 +271,7 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
     def linear_score(self, X: Any) -> NDArray[np.float64]:
         """The score ``w.x`` that ``link_`` and ``loss_`` take.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -247,35 +285,12 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score, shifted so that it is positive where ``classes_[1]`` is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Positive where the probability of ``classes_[1]`` is above 1/2.
-        """
-        scores = self.linear_score(X)
-        scores -= self.threshold_
-        return scores
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the two classes.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, 2)
-            One column for each of ``classes_``.
+        {two_probabilities}
         """
         check_is_fitted(self)
         rows = prediction_input(self, X)
@@ -283,23 +298,6 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
             return self._model.predict_proba(rows)
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The more probable class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        positive = self.decision_function(X) > 0.0
-        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return labels
 
     def report(
         self,
@@ -314,14 +312,12 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
 
         Parameters
         ----------
-        X, y : data
-            Rows and labels that were not used to fit it.
+        {held_out}
         path : str or path-like, default=None
             Where to write the page.
         compare : classifier, default=None
             Another fitted classifier to set beside it.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
+        {sample_weight}
 
         Returns
         -------
@@ -337,10 +333,7 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as a JSON file, which the command line reads as well.
 
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write it.
+        {path}
         """
         from properloss._model_file import save
 
@@ -351,10 +344,7 @@ class ProperClassifier(CardMixin, ExportMixin, CallbackSupportMixin, ClassifierM
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model file written by :meth:`save` or by the command line.
 
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
+        {file}
 
         Returns
         -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, cast
@@ -22,6 +21,8 @@ from sklearn.utils.validation import (
 from properloss import _certificate, _core
 from properloss._base import _checked
 from properloss._calibrator import ProperCalibrator
+from properloss._docs import documented
+from properloss._export import OnnxMixin
 from properloss._folds import CV, row_splits
 from properloss._input import encode_labels, meant_weights
 from properloss._pooled import (
@@ -33,10 +34,12 @@ from properloss._pooled import (
     relink,
     takes_weights,
 )
-from properloss._results import LARGEST, SMALLEST
+from properloss._registry import keep
+from properloss._results import SMALLEST, two_columns
 
 
-class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+@documented
+class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Calibrate any classifier with :class:`ProperCalibrator`; for ``CalibratedClassifierCV``.
 
     Parameters
@@ -63,9 +66,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         For additive learners (stumps, linear ones) with a ``link`` parameter, as those of
         :mod:`properloss.learners`: fit all folds again under the floor and the ceiling that the
         held-out scores show, and keep that if it gains 2 nats held out. Not with ``ensemble=True``.
-    weights : {"counts", "relative"}, default="counts"
-        What ``sample_weight`` means: a weight of 2 is the row twice, or only ratios count and they
-        are scaled to mean 1.
+    {weights}
     random_state : int, RandomState instance or None, default=0
         Seed of the folds.
 
@@ -131,13 +132,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         weights: Literal["counts", "relative"] = "counts",
         random_state: Any = 0,
     ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.ensemble = ensemble
-        self.early_stopping = early_stopping
-        self.relink = relink
-        self.weights = weights
-        self.random_state = random_state
+        keep(self, locals())
 
     @_checked
     def fit(
@@ -343,10 +338,7 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     def linear_score(self, X: Any) -> NDArray[np.float64]:
         """The score that ``link_`` takes, averaged over the estimators of the folds.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -368,35 +360,23 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the two classes.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, 2)
-            One column for each of ``classes_``, strictly between 0 and 1.
+        {two_probabilities}
         """
         check_is_fitted(self)
         pairs = self.calibrated_classifiers_
         p = np.mean([c.predict(_score(m, X, self.classes_)) for m, c in pairs], axis=0)
         if p.ndim == 2:
             return np.asarray(p)
-        return np.column_stack([np.clip(1.0 - p, SMALLEST, LARGEST), p])
+        return two_columns(p)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The more probable class of each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Values of ``classes_``.
+        {predicted}
         """
         p = self.predict_proba(X)
         if p.shape[1] > 2:
@@ -405,28 +385,11 @@ class ProperCalibratedClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         labels: NDArray[Any] = self.classes_[(p[:, 1] > 0.5).astype(np.intp)]
         return labels
 
-    def to_onnx(
-        self,
-        path: str | os.PathLike[str],
-        portable: bool = False,
-        *,
-        dtype: Literal["float64", "float32"] = "float64",
-    ) -> None:
-        """Write an ONNX graph; the estimator inside is converted by skl2onnx.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write it.
-        portable : bool, default=False
-            The calibrators with core operators only.
-        dtype : {"float64", "float32"}, default="float64"
-            The type of the input ``X``.
-        """
+    def _onnx(self, *, portable: bool, dtype: str) -> bytes:
+        """The estimators inside are converted by skl2onnx."""
         from properloss.onnx import convert
 
-        check_is_fitted(self)
-        _core.write_bytes(path, convert(self, portable=portable, dtype=dtype))
+        return convert(self, portable=portable, dtype=dtype)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags

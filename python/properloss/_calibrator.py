@@ -21,9 +21,11 @@ from sklearn.utils.validation import (
 
 from properloss import _certificate, _core
 from properloss._base import _checked
+from properloss._docs import documented
 from properloss._export import ExportMixin, class_names
 from properloss._folds import CV, engine_folds
 from properloss._input import encode_labels, meant_weights
+from properloss._registry import keep
 from properloss._results import (
     LARGEST,
     SMALLEST,
@@ -31,9 +33,11 @@ from properloss._results import (
     Table,
     add_cost,
     link_results,
+    two_columns,
 )
 
 
+@documented
 class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     """From scores to probabilities: ``v(sigmoid(a z + b))``, strictly increasing.
 
@@ -50,13 +54,10 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     kind : {"auto", "scores", "probabilities"}, default="auto"
         What goes in: margins or logits, or probabilities. ``"auto"`` takes values that all lie in
         [0, 1] for probabilities.
-    smoothness : sequence of float, default=(3, 0.3, 0.03, 0.003)
-        Strengths of smoothness that are weighed beside the identity, decreasing.
+    {smoothness}
     cv : int, splitter or iterable of (train, test), default=5
         Folds for the choice of the smoothness.
-    weights : {"counts", "relative"}, default="counts"
-        What ``sample_weight`` means: a weight of 2 is the row twice, or only ratios count and they
-        are scaled to mean 1.
+    {weights}
     random_state : int, RandomState instance or None, default=0
         Seed of the folds.
 
@@ -68,8 +69,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         From ``a z + b``, which :meth:`linear_score` returns, to a probability.
     loss_ : CompositeLoss or CanonicalLoss
         The proper loss that goes with it (two classes).
-    slope_ratio_ : float
-        The largest ratio between the slopes of the link and of the sigmoid.
+    {slope_ratio}
     guarantee_ : float
         ``log(slope_ratio_)``: at every score the log-loss is at most that of ``sigmoid(a z + b)``
         plus this.
@@ -112,11 +112,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         weights: Literal["counts", "relative"] = "counts",
         random_state: Any = 0,
     ) -> None:
-        self.kind = kind
-        self.smoothness = smoothness
-        self.cv = cv
-        self.weights = weights
-        self.random_state = random_state
+        keep(self, locals())
 
     @_checked
     def fit(
@@ -135,8 +131,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             one column a class, in the order of the labels.
         y : array-like of shape (n_samples,)
             Labels; of two, the larger is the one whose probability is given.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
+        {sample_weight}
         groups : array-like of shape (n_samples,), default=None
             Groups that the folds keep together.
 
@@ -226,10 +221,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of ``classes_[1]`` for each score; of every class if there are several.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-            Scores or probabilities, as in ``fit``.
+        {scores}
 
         Returns
         -------
@@ -279,10 +271,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Probabilities of the classes.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-            Scores or probabilities, as in ``fit``.
+        {scores}
 
         Returns
         -------
@@ -292,16 +281,13 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         p = self.predict(X)
         if p.ndim == 2:
             return p
-        return np.column_stack([np.clip(1.0 - p, SMALLEST, LARGEST), p])
+        return two_columns(p)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted calibrator as a model file of one column, for ``predict`` of the command
         line too.
 
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write it.
+        {path}
         """
         from properloss._calibrator_file import text_of
 
@@ -312,10 +298,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a calibrator written by :meth:`save` or by ``properloss calibrate --model``.
 
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
+        {file}
 
         Returns
         -------

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from properloss import _certificate, _core, _multiclass, _registry, _stream
 from properloss._base import ProperClassifier, _checked
+from properloss._docs import documented
 from properloss._folds import CV, engine_folds
 from properloss._input import (
     explain_not_finite,
@@ -24,6 +25,7 @@ from properloss._input import (
     prediction_input,
     training_input,
 )
+from properloss._registry import keep
 from properloss._results import (
     LARGEST,
     SMALLEST,
@@ -43,6 +45,7 @@ _CLASS_WEIGHT = (
 _FAR = 745.0
 
 
+@documented
 class ProperLossClassifier(ProperClassifier):
     """Logistic regression whose strength and link are weighed by cross-validation.
 
@@ -59,7 +62,8 @@ class ProperLossClassifier(ProperClassifier):
     the link is a mixture of softmaxes, a floor and class ramps that keeps at least ``1/tau_`` of the
     softmax, so the log-loss is at most the softmax's plus ``log(tau_)`` at every point and no
     probability is 0. The classes need not come out in the order of their scores then (see
-    ``preserve_order``). A class with a single row is kept and never held out.
+    ``preserve_order``). A class with a single row is kept and never held out. ``checkpoint`` is for two
+    classes.
 
     Parameters
     ----------
@@ -69,9 +73,7 @@ class ProperLossClassifier(ProperClassifier):
     refit : {"likelihood", "canonical", "none"}, default="likelihood"
         The loss of the second fit of the weights: log-loss under the learned link, its proper
         canonical loss (convex), or no second fit.
-    smoothness : sequence of float, default=(3, 0.3, 0.03, 0.003)
-        Strengths of smoothness of the links that are weighed beside the sigmoid, decreasing. None at
-        all, ``()``, leaves the sigmoid.
+    {smoothness}
     class_weight : dict or "balanced", default=None
         Factors on the weights of the classes. The probabilities are then those of data with the
         classes in these proportions, not of your data, and ``fit`` warns, unless:
@@ -79,24 +81,13 @@ class ProperLossClassifier(ProperClassifier):
         With ``class_weight``: bring the probabilities back to those of the data. The weights of the
         columns stay as they were learned; scale, shift and link of the score are learned again from
         the held-out scores and the weights of the rows alone (:class:`ProperCalibrator`). Two classes.
-    weights : {"counts", "relative"}, default="counts"
-        What ``sample_weight`` means. ``"counts"``: a weight of 2 is the row twice, so their sum says
-        how much data there is. ``"relative"``: only ratios count; they are scaled to mean 1.
+    {weights}
     random_state : int, RandomState instance or None, default=0
         Seed of the folds. None draws new folds in every fit.
     preserve_order : bool, default=False
         With three classes or more: only links that keep the order of the classes, so that the
         largest score is always the most probable class. Two classes always keep it.
-    missing : {"error", "mean"}, default="error"
-        Whether missing values are refused or filled, with the mean of the column or the shares of its
-        categories.
-    verbose : int, default=0
-        Whether to show progress on stderr.
-    checkpoint : str or path-like, default=None
-        A file for the state of the run (two classes). A fit that was cut short goes on from it, and
-        ends in the same bits; it is removed at the end.
-    checkpoint_every : float, default=60.0
-        Seconds between two states; 0 is after every step.
+    {beside}
 
     Attributes
     ----------
@@ -118,8 +109,7 @@ class ProperLossClassifier(ProperClassifier):
         Share of the class ramps in the link (three classes or more).
     C_ : float
         Geometric mean of the strengths under their weights, as in ``LogisticRegression``.
-    slope_ratio_ : float
-        The largest ratio between the slopes of the link and of the sigmoid.
+    {slope_ratio}
     guarantee_ : float
         ``log(slope_ratio_)``: at every score the log-loss is at most that of the sigmoid plus this.
     path_weights_ : ndarray
@@ -156,10 +146,7 @@ class ProperLossClassifier(ProperClassifier):
         link relative to the sigmoid's, ``step`` the share of the second fit (1 elsewhere).
     termination_ : str
         ``"converged"``, or ``"stopped"`` by a callback: then the points seen so far are averaged.
-    n_features_in_ : int
-        Number of columns of ``X``.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {features}
     coef_names_ : ndarray of str
         The name of each coefficient: a column, or ``column=category`` of a column of texts.
 
@@ -199,23 +186,10 @@ class ProperLossClassifier(ProperClassifier):
         weights: Literal["counts", "relative"] = "counts",
         random_state: Any = 0,
         preserve_order: bool = False,
-        missing: Literal["error", "mean"] = "error",
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        missing: Literal["error", "mean"] = "error", verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None, checkpoint_every: float = 60.0,
     ) -> None:
-        self.missing = missing
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
-        self.cv = cv
-        self.refit = refit
-        self.smoothness = smoothness
-        self.class_weight = class_weight
-        self.prior_correction = prior_correction
-        self.weights = weights
-        self.random_state = random_state
-        self.preserve_order = preserve_order
+        keep(self, locals())
 
     @_checked
     def fit(
@@ -289,15 +263,7 @@ class ProperLossClassifier(ProperClassifier):
             return self
         _multiclass.forget_several(self)
         line = self._progress_line()
-        task: _core.Task = {
-            "rows": rows,
-            "labels": labels,
-            "weights": weights,
-            "folds": folds["folds"],
-            "progress": line,
-            "callback": None,
-            "checkpoint": self._checkpoint(),
-        }
+        task = self._task(rows, labels, weights, line, folds["folds"])
         end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
         settings = {
             "cv": folds["count"],
@@ -455,10 +421,7 @@ class ProperLossClassifier(ProperClassifier):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, strictly between 0 and 1.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -475,10 +438,7 @@ class ProperLossClassifier(ProperClassifier):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores: one a row for two classes, one a class for more.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -498,15 +458,9 @@ class ProperLossClassifier(ProperClassifier):
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Values of ``classes_``.
+        {predicted}
         """
         if not self._several():
             return super().predict(X)

@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from properloss import _core
 
 
-class ExportMixin:
-    """``to_onnx`` and ``to_source`` of everything that can be exported."""
+class OnnxMixin:
+    """``to_onnx``."""
 
-    def _exportable(self) -> _core.Export:
+    def _onnx(self, *, portable: bool, dtype: str) -> bytes:
         raise NotImplementedError
 
     def to_onnx(
@@ -35,7 +35,18 @@ class ExportMixin:
         dtype : {"float64", "float32"}, default="float64"
             The type of the input ``X``. The graph computes in double either way.
         """
-        _core.write_bytes(path, onnx_bytes(self, portable=portable, dtype=dtype))
+        check_is_fitted(self)
+        _core.write_bytes(path, self._onnx(portable=portable, dtype=dtype))
+
+
+class ExportMixin(OnnxMixin):
+    """``to_onnx`` and ``to_source`` of everything that the engine exports."""
+
+    def _exportable(self) -> _core.Export:
+        raise NotImplementedError
+
+    def _onnx(self, *, portable: bool, dtype: str) -> bytes:
+        return onnx_bytes(self, portable=portable, dtype=dtype)
 
     def to_source(self, language: Literal["c", "sql", "python"], *, table: str = "examples") -> str:
         """The source of a function (C99, Python) or query (SQL) that gives the probability.

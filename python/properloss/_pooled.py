@@ -57,10 +57,12 @@ def lightgbm_held_out(model: Any, X: Any, y: Any) -> dict[str, Any]:
     return {"eval_set": [(X, y)]}
 
 
-class _LightGBM:
+class _Patient:
     def __init__(self, patience: int) -> None:
         self.patience = patience
 
+
+class _LightGBM(_Patient):
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         from lightgbm import early_stopping
 
@@ -78,10 +80,7 @@ class _LightGBM:
         model.set_params(n_estimators=rounds)
 
 
-class _XGBoost:
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
-
+class _XGBoost(_Patient):
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         # A parameter of the model, not of fit; predictions then use the best round by themselves.
         model.set_params(early_stopping_rounds=self.patience)
@@ -99,10 +98,7 @@ class _XGBoost:
         model.set_params(n_estimators=rounds, early_stopping_rounds=None)
 
 
-class _CatBoost:
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
-
+class _CatBoost(_Patient):
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         from catboost import Pool
 
@@ -123,21 +119,22 @@ class _CatBoost:
         return int(model.tree_count_)
 
     def set_rounds(self, model: Any, rounds: int) -> None:
-        # All the names that CatBoost has for it; two of them at once are refused.
-        names = ("iterations", "n_estimators", "num_boost_round", "num_trees")
-        given = [name for name in names if model.get_params().get(name) is not None]
-        model.set_params(**{(given or ["iterations"])[0]: rounds})
+        model.set_params(**{catboost_rounds(model): rounds})
 
 
-class _HistGradientBoosting:
+def catboost_rounds(model: Any) -> str:
+    """The name that ``model`` has for its rounds, of all that CatBoost has; it refuses two at once."""
+    given = model.get_params()
+    names = ("iterations", "n_estimators", "num_boost_round", "num_trees")
+    return next((name for name in names if given.get(name) is not None), names[0])
+
+
+class _HistGradientBoosting(_Patient):
     """Stops when the held-out loss stops falling, and goes back to the best round.
 
     The class keeps the rounds after the best one; the same model is therefore fitted again, with
     the best number of rounds.
     """
-
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
 
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         # Both fits must draw the same numbers.
@@ -177,11 +174,8 @@ class _HistGradientBoosting:
         model.set_params(max_iter=rounds, early_stopping=False)
 
 
-class _Skorch:
+class _Skorch(_Patient):
     """A network: epochs, by skorch's own callback; the weights of the best epoch are kept."""
-
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
 
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         from skorch.callbacks import EarlyStopping
@@ -205,11 +199,8 @@ class _Skorch:
         model.set_params(max_epochs=rounds, train_split=None)
 
 
-class _Learner:
+class _Learner(_Patient):
     """The wrappers of :mod:`properloss.learners`, which do it themselves."""
-
-    def __init__(self, patience: int) -> None:
-        self.patience = patience
 
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         model.fit(

@@ -12,30 +12,21 @@ from typing import Any
 from properloss import _core, _registry, estimators
 from properloss._base import ProperClassifier
 from properloss._classifier import ProperLossClassifier
+from properloss._docs import filled
 
 _ATTRIBUTES = """
 Attributes
 ----------
-classes_ : ndarray of shape (2,)
-    The two labels.
-coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-    ``decision_function(X) = X @ coef_.T + intercept_``.
+{classes}
 link_ : InverseLink
     From ``linear_score(X)`` to a probability.
-loss_ : CanonicalLoss or None
+loss_ : CanonicalLoss or CompositeLoss
     The proper loss that goes with it.
-threshold_ : float
-    The score at which the probability is 1/2.
+{threshold}
 history_ : dict of str to ndarray
     One entry an iteration.
-n_iter_ : int
-    Iterations made.
-termination_ : str
-    Why the run ended.
-n_features_in_ : int
-    Number of features.
-feature_names_in_ : ndarray of str
-    Their names, if ``X`` had names.
+{course}
+{features}
 """
 
 
@@ -52,8 +43,7 @@ def _class_of(method: _core.Method) -> type[ProperClassifier]:
         for parameter in given:
             if parameter not in defaults:
                 raise TypeError(f"{name}() got an unexpected keyword argument {parameter!r}")
-        for parameter, default in defaults.items():
-            setattr(self, parameter, given.get(parameter, default))
+        _registry.keep(self, defaults | given)
 
     setattr(__init__, "__signature__", inspect.Signature([this, *parameters]))
     return type(
@@ -76,17 +66,7 @@ def _documentation(method: _core.Method, defaults: dict[str, Any]) -> str:
             f"{parameter} : {option['expected']}, default={defaults[parameter]!r}",
             f"    {option['help']}.",
         ]
-    lines += [
-        'missing : {"error", "mean"}, default="error"',
-        "    Whether missing values are refused or filled with the mean of their column.",
-        "verbose : int, default=0",
-        "    Whether to show progress on stderr.",
-        "checkpoint : str or path-like, default=None",
-        "    A file for the state of the run, from which a fit that was cut short goes on.",
-        "checkpoint_every : float, default=60.0",
-        "    Seconds between two states.",
-    ]
-    return "\n".join(lines) + "\n" + _ATTRIBUTES
+    return filled("\n".join([*lines, "{beside}", _ATTRIBUTES]))
 
 
 _BY_HAND = {*vars(estimators), ProperLossClassifier.__name__}

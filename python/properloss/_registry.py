@@ -30,6 +30,13 @@ BESIDE_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
+def keep(estimator: object, given: Mapping[str, Any]) -> None:
+    """The arguments of an ``__init__``, its ``locals()``, become attributes; scikit-learn asks for no more."""
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
+
+
 @cache
 def methods() -> dict[str, _core.Method]:
     """Every method of the engine by its name."""

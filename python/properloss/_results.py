@@ -44,3 +44,9 @@ def add_cost(results: dict[str, Any], cost: _certificate.LinkCost | None) -> Non
     """What the link cost on held-out rows, beside what it can cost."""
     if cost is not None:
         results["link_cost"], results["link_cost_at_most"] = cost
+
+
+def two_columns(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A column for each class from the probability of the second, both strictly between 0 and 1."""
+    p = np.clip(p, SMALLEST, LARGEST)
+    return np.column_stack([np.clip(1.0 - p, SMALLEST, LARGEST), p])

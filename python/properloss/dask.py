@@ -21,6 +21,7 @@ from properloss._classifier import (
     check_blocks,
     set_names,
 )
+from properloss._docs import documented
 from properloss._input import as_rows
 
 try:
@@ -37,6 +38,7 @@ __all__ = ["DaskProperLossClassifier"]
 _BLOCKS_PER_WORKER = 2
 
 
+@documented
 class DaskProperLossClassifier(ProperLossClassifier):
     """:class:`~properloss.ProperLossClassifier` on rows that lie with the workers of a cluster.
 
@@ -184,10 +186,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes; a lazy Dask array for a Dask collection.
 
-        Parameters
-        ----------
-        X : dask Array, dask DataFrame, or whatever the local class takes
-            Rows.
+        {dask_rows}
 
         Returns
         -------
@@ -199,10 +198,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
     def decision_function(self, X: Any) -> Any:
         """Scores; a lazy Dask array for a Dask collection.
 
-        Parameters
-        ----------
-        X : dask Array, dask DataFrame, or whatever the local class takes
-            Rows.
+        {dask_rows}
 
         Returns
         -------
@@ -214,10 +210,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
     def predict(self, X: Any) -> Any:
         """The more probable class of each row; a lazy Dask array for a Dask collection.
 
-        Parameters
-        ----------
-        X : dask Array, dask DataFrame, or whatever the local class takes
-            Rows.
+        {dask_rows}
 
         Returns
         -------

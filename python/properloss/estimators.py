@@ -12,10 +12,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from properloss import _core, _registry
 from properloss._base import ProperClassifier
+from properloss._docs import documented
+from properloss._registry import keep
 
 Scaling = Literal["none", "unit-rows", "max-norm", "standardise"]
+Step = Literal["auto", "paper"] | float
+Missing = Literal["error", "mean"]
+File = str | PathLike[str]
 
 
+@documented
 class BregmanTronClassifier(ProperClassifier):
     """BregmanTron: learn a linear score and its inverse link, and with it the loss, in turns.
 
@@ -41,53 +47,25 @@ class BregmanTronClassifier(ProperClassifier):
     step : "auto", "paper" or float, default="auto"
         Length of the gradient step: one that is safe for every link within ``slope_max``, 1, or a
         number.
-    alpha : float, default=0.0
-        Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features.
-    max_norm : float, default=None
-        Bound on the norm of these weights.
-    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
-        How features are scaled; part of the model.
+    {scaled}
     end_slope : {"min", "max"}, default="min"
         The slope with which the link is continued beyond the data.
     initial_link : PiecewiseLink, default=None
         The link to start from.
-    max_iter : int, default=1000
-        At most this many iterations.
+    {max_iter}
     tol : float, default=1e-5
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
-    missing : {"error", "mean"}, default="error"
-        Whether missing values are refused or filled, with the mean of the column or the shares of its
-        categories.
-    verbose : int, default=0
-        Whether to show progress on stderr.
-    checkpoint : str or path-like, default=None
-        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
-        same bits; it is removed at the end.
-    checkpoint_every : float, default=60.0
-        Seconds between two states; 0 is after every iteration.
+    {beside}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        ``decision_function(X) = X @ coef_.T + intercept_``.
-    link_ : PiecewiseLink
-        The learned link; it takes ``linear_score(X)``.
-    loss_ : CanonicalLoss
-        The learned loss.
-    threshold_ : float
-        The score at which the probability is 1/2.
+    {classes}
+    {learned}
+    {threshold}
     history_ : dict of str to ndarray
         One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ...
-    n_iter_ : int
-        Iterations made.
-    termination_ : str
-        Why the run ended.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {course}
+    {features}
 
     Examples
     --------
@@ -116,37 +94,14 @@ class BregmanTronClassifier(ProperClassifier):
         slope_min: float = 0.01,
         slope_max: float = 1.0,
         kappa: float | None = None,
-        step: Literal["auto", "paper"] | float = "auto",
-        alpha: float = 0.0,
-        max_norm: float | None = None,
+        step: Step = "auto", alpha: float = 0.0, max_norm: float | None = None,
         scaling: Scaling = "standardise",
         end_slope: Literal["min", "max"] = "min",
         initial_link: _core.PiecewiseLink | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        missing: Literal["error", "mean"] = "error",
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        max_iter: int = 1000, tol: float = 1e-5, missing: Missing = "error", verbose: int = 0,
+        checkpoint: File | None = None, checkpoint_every: float = 60.0,
     ) -> None:
-        self.certified = certified
-        self.target = target
-        self.objective = objective
-        self.slope_min = slope_min
-        self.slope_max = slope_max
-        self.kappa = kappa
-        self.step = step
-        self.alpha = alpha
-        self.max_norm = max_norm
-        self.scaling = scaling
-        self.end_slope = end_slope
-        self.initial_link = initial_link
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+        keep(self, locals())
 
     def _run(self, task: _core.Task) -> _core.Fit:
         if not self.certified:
@@ -176,6 +131,7 @@ class BregmanTronClassifier(ProperClassifier):
         return {"candidate": self.target, **{name: getattr(self, name) for name in kept}}
 
 
+@documented
 class CertifiedClassifier(ProperClassifier):
     """BregmanTron with a proof: the loss falls at every iteration by an amount known beforehand.
 
@@ -201,33 +157,16 @@ class CertifiedClassifier(ProperClassifier):
         The least slope of a link is this over the range of the scores.
     scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
         How features are scaled; part of the model.
-    max_iter : int, default=1000
-        At most this many iterations.
+    {max_iter}
     tol : float, default=1e-9
         Stops when ``gap`` is at most ``tol`` times the largest norm of a row.
-    missing : {"error", "mean"}, default="error"
-        Whether missing values are refused or filled, with the mean of the column or the shares of its
-        categories.
-    verbose : int, default=0
-        Whether to show progress on stderr.
-    checkpoint : str or path-like, default=None
-        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
-        same bits; it is removed at the end.
-    checkpoint_every : float, default=60.0
-        Seconds between two states; 0 is after every iteration.
+    {beside}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        ``decision_function(X) = X @ coef_.T + intercept_``.
-    link_ : PiecewiseLink
-        The learned link; it takes ``linear_score(X)``.
-    loss_ : CanonicalLoss
-        The learned loss.
-    threshold_ : float
-        The score at which the probability is 1/2.
+    {classes}
+    {learned}
+    {threshold}
     history_ : dict of str to ndarray
         One entry an iteration: ``iteration``, ``loss``, ``gap``, ``step``, ... and the certificate.
         Numbers: ``claimed`` and ``observed`` decrease of the loss, ``loss_before`` and
@@ -236,14 +175,8 @@ class CertifiedClassifier(ProperClassifier):
         and its proved ``gap_bound``. Conditions, as bools: ``step_held``, ``in_range``, ``nested``,
         ``close``. ``p_star``, ``delta``, ``epsilon``, ``alpha`` and ``beta`` belong to the schedules
         of the paper and are NaN under ``"monotone"``.
-    n_iter_ : int
-        Iterations made.
-    termination_ : str
-        Why the run ended.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {course}
+    {features}
 
     Examples
     --------
@@ -255,9 +188,7 @@ class CertifiedClassifier(ProperClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _registry.constraints(
-        "CertifiedClassifier"
-    )
+    _parameter_constraints = _registry.constraints("CertifiedClassifier")
 
     def __init__(
         self,
@@ -269,28 +200,13 @@ class CertifiedClassifier(ProperClassifier):
         slope_max: float = 1.0,
         slope_floor: float = 1e-3,
         scaling: Scaling = "standardise",
-        max_iter: int = 1000,
-        tol: float = 1e-9,
-        missing: Literal["error", "mean"] = "error",
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        max_iter: int = 1000, tol: float = 1e-9, missing: Missing = "error", verbose: int = 0,
+        checkpoint: File | None = None, checkpoint_every: float = 60.0,
     ) -> None:
-        self.schedule = schedule
-        self.candidate = candidate
-        self.theta = theta
-        self.freeze_after = freeze_after
-        self.slope_max = slope_max
-        self.slope_floor = slope_floor
-        self.scaling = scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+        keep(self, locals())
 
 
+@documented
 class SlisotronClassifier(ProperClassifier):
     """SLIsotron: a linear score, and the isotonic regression of the labels on it.
 
@@ -300,49 +216,24 @@ class SlisotronClassifier(ProperClassifier):
         Plain isotonic regression, or isotonic regression with slopes at most 1.
     step : "auto", "paper" or float, default="auto"
         Length of the gradient step: 1 over the largest curvature, 1, or a number.
-    alpha : float, default=0.0
-        Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features.
-    max_norm : float, default=None
-        Bound on the norm of these weights.
-    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
-        How features are scaled; part of the model.
-    max_iter : int, default=1000
-        At most this many iterations.
+    {scaled}
+    {max_iter}
     tol : float, default=1e-6
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
-    missing : {"error", "mean"}, default="error"
-        Whether missing values are refused or filled, with the mean of the column or the shares of its
-        categories.
-    verbose : int, default=0
-        Whether to show progress on stderr.
-    checkpoint : str or path-like, default=None
-        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
-        same bits; it is removed at the end.
-    checkpoint_every : float, default=60.0
-        Seconds between two states; 0 is after every iteration.
+    {beside}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        ``decision_function(X) = X @ coef_.T + intercept_``.
+    {classes}
     link_ : IsotonicLink
         The learned link; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss
         The learned loss.
-    threshold_ : float
-        The score at which the probability is 1/2.
+    {threshold}
     history_ : dict of str to ndarray
         One entry an iteration.
-    n_iter_ : int
-        Iterations made.
-    termination_ : str
-        Why the run ended.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {course}
+    {features}
 
     Examples
     --------
@@ -353,38 +244,21 @@ class SlisotronClassifier(ProperClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _registry.constraints(
-        "SlisotronClassifier"
-    )
+    _parameter_constraints = _registry.constraints("SlisotronClassifier")
 
     def __init__(
         self,
         *,
         isotonic: Literal["pav", "lipschitz"] = "pav",
-        step: Literal["auto", "paper"] | float = "auto",
-        alpha: float = 0.0,
-        max_norm: float | None = None,
+        step: Step = "auto", alpha: float = 0.0, max_norm: float | None = None,
         scaling: Scaling = "standardise",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        missing: Literal["error", "mean"] = "error",
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        max_iter: int = 1000, tol: float = 1e-6, missing: Missing = "error", verbose: int = 0,
+        checkpoint: File | None = None, checkpoint_every: float = 60.0,
     ) -> None:
-        self.isotonic = isotonic
-        self.step = step
-        self.alpha = alpha
-        self.max_norm = max_norm
-        self.scaling = scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+        keep(self, locals())
 
 
+@documented
 class GlmtronClassifier(ProperClassifier):
     """GLMTron: gradient steps on the weights under a fixed inverse link.
 
@@ -396,49 +270,24 @@ class GlmtronClassifier(ProperClassifier):
         Whether to learn an intercept.
     step : "auto", "paper" or float, default="auto"
         Length of the gradient step: a line search, 1, or a number.
-    alpha : float, default=0.0
-        Penalty ``alpha / 2 |w|^2`` on the weights of the scaled features; the intercept is free.
-    max_norm : float, default=None
-        Bound on the norm of these weights.
-    scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise"
-        How features are scaled; part of the model.
-    max_iter : int, default=1000
-        At most this many iterations.
+    {scaled}
+    {max_iter}
     tol : float, default=1e-6
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
-    missing : {"error", "mean"}, default="error"
-        Whether missing values are refused or filled, with the mean of the column or the shares of its
-        categories.
-    verbose : int, default=0
-        Whether to show progress on stderr.
-    checkpoint : str or path-like, default=None
-        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
-        same bits; it is removed at the end.
-    checkpoint_every : float, default=60.0
-        Seconds between two states; 0 is after every iteration.
+    {beside}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        ``decision_function(X) = X @ coef_.T + intercept_``.
+    {classes}
     link_ : InverseLink
         The link; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss or CompositeLoss
         Its canonical loss where that is finite, else log-loss under it.
-    threshold_ : float
-        The score at which the probability is 1/2.
+    {threshold}
     history_ : dict of str to ndarray
         One entry an iteration.
-    n_iter_ : int
-        Iterations made.
-    termination_ : str
-        Why the run ended.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {course}
+    {features}
 
     Examples
     --------
@@ -450,40 +299,22 @@ class GlmtronClassifier(ProperClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _registry.constraints(
-        "GlmtronClassifier"
-    )
+    _parameter_constraints = _registry.constraints("GlmtronClassifier")
 
     def __init__(
         self,
         *,
         link: str | _core.InverseLink = "sigmoid",
         fit_intercept: bool = True,
-        step: Literal["auto", "paper"] | float = "auto",
-        alpha: float = 0.0,
-        max_norm: float | None = None,
+        step: Step = "auto", alpha: float = 0.0, max_norm: float | None = None,
         scaling: Scaling = "standardise",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        missing: Literal["error", "mean"] = "error",
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        max_iter: int = 1000, tol: float = 1e-6, missing: Missing = "error", verbose: int = 0,
+        checkpoint: File | None = None, checkpoint_every: float = 60.0,
     ) -> None:
-        self.link = link
-        self.fit_intercept = fit_intercept
-        self.step = step
-        self.alpha = alpha
-        self.max_norm = max_norm
-        self.scaling = scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+        keep(self, locals())
 
 
+@documented
 class CanonicalLossClassifier(ProperClassifier):
     """The linear classifier of a given proper loss: its minimum, with an L2 penalty.
 
@@ -511,39 +342,23 @@ class CanonicalLossClassifier(ProperClassifier):
         At most this many Newton steps.
     tol : float, default=1e-10
         The norm of the gradient to reach.
-    missing : {"error", "mean"}, default="error"
-        Whether missing values are refused or filled, with the mean of the column or the shares of its
-        categories.
-    verbose : int, default=0
-        Whether to show progress on stderr.
-    checkpoint : str or path-like, default=None
-        A file for the state of the run. A fit that was cut short goes on from it, and ends in the
-        same bits; it is removed at the end.
-    checkpoint_every : float, default=60.0
-        Seconds between two states; 0 is after every iteration.
+    {beside}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
-    coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
-        ``decision_function(X) = X @ coef_.T + intercept_``.
+    {classes}
     link_ : InverseLink
         The link of the loss; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss or CompositeLoss
         The loss.
-    threshold_ : float
-        The score at which the probability is 1/2.
+    {threshold}
     history_ : dict of str to ndarray
         One entry a Newton step.
     n_iter_ : int
         Newton steps made.
     termination_ : str
         Why the run ended.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {features}
 
     Examples
     --------
@@ -573,24 +388,10 @@ class CanonicalLossClassifier(ProperClassifier):
         fit_intercept: bool = True,
         scaling: Scaling = "standardise",
         solver: Literal["auto", "newton-cholesky", "newton-cg"] = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-10,
-        missing: Literal["error", "mean"] = "error",
-        verbose: int = 0,
-        checkpoint: str | PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
+        max_iter: int = 200, tol: float = 1e-10, missing: Missing = "error", verbose: int = 0,
+        checkpoint: File | None = None, checkpoint_every: float = 60.0,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.scaling = scaling
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.checkpoint_every = checkpoint_every
+        keep(self, locals())
 
     def _settings(self, task: _core.Task, method: _core.Method) -> dict[str, Any]:
         weights = task["weights"]

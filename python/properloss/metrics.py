@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from properloss import _core
+from properloss._docs import documented
 from properloss.plotting._axes import binary_labels, finite_column, same_length
 
 __all__ = [
@@ -61,25 +62,19 @@ class CalibrationBound(NamedTuple):
         return self.against_monotone >= 1 / (1 - self.confidence)
 
 
+@documented
 def auc(
-    y_true: ArrayLike,
-    score: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, score: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> float:
     """Area under the ROC curve; ties count one half.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels.
+    {y_true}
     score : array-like of shape (n_samples,)
         Scores, larger for positives.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights.
-    pos_label : label, default=None
-        The positive label; by default the larger.
+    {sample_weight}
+    {pos_label}
 
     Returns
     -------
@@ -95,11 +90,7 @@ def auc(
 
 
 def log_loss(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> float:
     """Mean logarithmic loss in nats; an impossible event that happened costs a large number.
 
@@ -122,11 +113,7 @@ def log_loss(
 
 
 def brier(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> float:
     """Mean squared error of the probabilities.
 
@@ -151,11 +138,7 @@ def brier(
 
 
 def corp_decomposition(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> CorpDecomposition:
     """The Brier score and its parts by isotonic recalibration (no bins to choose).
 
@@ -180,13 +163,10 @@ def corp_decomposition(
 
 
 def calibration_bound(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
+    y_true: ArrayLike, y_prob: ArrayLike, *,
     folds: ArrayLike | None = None,
     confidence: float = 0.95,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> CalibrationBound:
     """How far probabilities can be from the true ones: a certificate, without bins.
 
@@ -232,13 +212,8 @@ def calibration_bound(
 
 
 def expected_calibration_error(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
-    n_bins: int = 15,
-    strategy: Literal["quantile", "uniform"] = "quantile",
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
+    n_bins: int = 15, strategy: Literal["quantile", "uniform"] = "quantile",
 ) -> float:
     """Mean distance of predicted probability and share of positives over bins.
 
@@ -266,13 +241,8 @@ def expected_calibration_error(
 
 
 def maximum_calibration_error(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
-    n_bins: int = 15,
-    strategy: Literal["quantile", "uniform"] = "quantile",
+    y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
+    n_bins: int = 15, strategy: Literal["quantile", "uniform"] = "quantile",
 ) -> float:
     """Largest distance of predicted probability and share of positives over bins.
 

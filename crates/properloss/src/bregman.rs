@@ -10,7 +10,7 @@
 //! near by quadrature or a closed form, far as differences of potentials that do not cancel, and for
 //! piecewise-affine links by positive sums over the pieces.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, same_length};
 use crate::link::{InverseLink, is_probability};
 
 /// `D_U(a, b) = U(a) - U(b) - (a - b) u(b)`, for scores `a` and `b`.
@@ -87,18 +87,9 @@ fn check_sample(what: &'static str, values: &[f64], weights: Option<&[f64]>) -> 
     if values.is_empty() {
         return Err(Error::TooShort { what, length: 0, minimum: 1 });
     }
-    if let Some(index) = values.iter().position(|v| !v.is_finite()) {
-        return Err(Error::NotFinite { what, index, value: values[index] });
-    }
+    finite(what, values)?;
     let Some(weights) = weights else { return Ok(()) };
-    if weights.len() != values.len() {
-        return Err(Error::LengthMismatch {
-            what,
-            length: values.len(),
-            other: "weights",
-            other_length: weights.len(),
-        });
-    }
+    same_length((what, values.len()), ("weights", weights.len()))?;
     if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
         let (value, expected) = (weights[index], "finite and not negative");
         return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });

@@ -315,3 +315,56 @@ pub enum Error {
         classes: usize,
     },
 }
+
+/// Two sequences that go together are equally long; each comes with its name.
+pub(crate) fn same_length(
+    (what, length): (&'static str, usize),
+    (other, other_length): (&'static str, usize),
+) -> Result<()> {
+    if length == other_length {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch { what, length, other, other_length })
+}
+
+/// Every value is one of those that `valid` takes, `expected` in words.
+pub(crate) fn each(
+    what: &'static str,
+    values: &[f64],
+    expected: &'static str,
+    valid: impl Fn(f64) -> bool,
+) -> Result<()> {
+    match values.iter().position(|&value| !valid(value)) {
+        None => Ok(()),
+        Some(index) => {
+            Err(Error::ElementOutOfDomain { what, index, value: values[index], expected })
+        }
+    }
+}
+
+/// Every value is finite.
+pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
+    match values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(Error::NotFinite { what, index, value: values[index] }),
+    }
+}
+
+/// The weights of rows.
+pub(crate) fn row_weights(weights: &[f64]) -> Result<()> {
+    let expected = "0 (the row is left out) or positive, and finite";
+    each("weights", weights, expected, |w| w >= 0.0 && w.is_finite())
+}
+
+/// The labels of rows of several classes.
+pub(crate) fn class_labels(labels: &[u32], classes: usize) -> Result<()> {
+    match labels.iter().position(|&label| label as usize >= classes) {
+        None => Ok(()),
+        Some(index) => Err(Error::ElementOutOfDomain {
+            what: "labels",
+            index,
+            value: f64::from(labels[index]),
+            expected: "a class, from 0 to below the number of classes",
+        }),
+    }
+}

@@ -8,16 +8,17 @@ pub mod certify;
 pub mod chain;
 pub mod design;
 pub mod error;
+pub(crate) mod linalg;
 pub mod link;
 pub mod loss;
 pub mod metrics;
 pub mod multiclass;
 pub mod optimize;
+pub(crate) mod options;
 pub mod piecewise;
 pub mod proper;
 pub mod rows;
 pub mod sample;
-mod setters;
 pub(crate) mod special;
 pub mod train;
 

@@ -8,7 +8,7 @@ pub use csr::{Csr, Indices, Offsets};
 pub(crate) use storage::Storage;
 pub use storage::Values;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// The rows `x_1, ..., x_m` of a data set, borrowed. Arithmetic on them is always in `f64`.
 #[derive(Debug, Clone, Copy)]
@@ -158,7 +158,7 @@ impl<'a> Sample<'a> {
         if matrix.columns() == 0 {
             return Err(Error::TooShort { what: "columns", length: 0, minimum: 1 });
         }
-        check_length("labels", labels.len(), rows)?;
+        same_length(("labels", labels.len()), ("rows", rows))?;
         if let Some(index) = labels.iter().position(|&label| label > 1) {
             return Err(Error::ElementOutOfDomain {
                 what: "labels",
@@ -238,7 +238,7 @@ fn class_weights(labels: &[u8], weights: Option<&[f64]>) -> Result<[f64; 2]> {
         let positive: usize = labels.iter().map(|&label| usize::from(label)).sum();
         return Ok([(labels.len() - positive) as f64, positive as f64]);
     };
-    check_length("weights", weights.len(), labels.len())?;
+    same_length(("weights", weights.len()), ("rows", labels.len()))?;
     let mut sums = [0.0; 2];
     for (index, (&label, &value)) in labels.iter().zip(weights).enumerate() {
         if !value.is_finite() {
@@ -263,11 +263,4 @@ fn class_weights(labels: &[u8], weights: Option<&[f64]>) -> Result<[f64; 2]> {
         value: total,
         expected: "positive and finite",
     })
-}
-
-fn check_length(what: &'static str, length: usize, rows: usize) -> Result<()> {
-    if length == rows {
-        return Ok(());
-    }
-    Err(Error::LengthMismatch { what, length, other: "rows", other_length: rows })
 }

@@ -12,6 +12,8 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from properloss._docs import documented
+
 if TYPE_CHECKING:
     from properloss.learners._base import Learner as Learner
     from properloss.learners._catboost import ProperCatBoostClassifier as ProperCatBoostClassifier
@@ -44,13 +46,11 @@ _CLASSES = {
 __all__ = sorted([*_HOME, "load"])
 
 
+@documented
 def load(path: str | os.PathLike[str]) -> Learner:
     """Read a file written by ``save`` of any wrapped booster.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
+    {file}
 
     Returns
     -------

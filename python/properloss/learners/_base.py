@@ -14,17 +14,18 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from properloss import _core
-from properloss._base import _checked, _threshold
+from properloss._base import ScoreMixin, _checked, _threshold
+from properloss._docs import documented
 from properloss._input import encode_labels
 from properloss._pooled import fresh
+from properloss._registry import keep
+from properloss._results import two_columns
 from properloss.learners._file import labels_from, link_from, read, spec_of_labels, spec_of_link
 from properloss.learners._objective import Objective, as_link
 
-_SMALLEST = np.finfo(np.float64).tiny
-_LARGEST = 1.0 - np.finfo(np.float64).epsneg
 
-
-class Learner(ClassifierMixin, BaseEstimator):
+@documented
+class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
     """A booster under a proper loss and its link. Base of the wrappers; see those."""
 
     #: The name of the package in files.
@@ -42,9 +43,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         link: _core.InverseLink | str = "sigmoid",
         loss: Literal["auto", "canonical", "log"] = "auto",
     ) -> None:
-        self.estimator = estimator
-        self.link = link
-        self.loss = loss
+        keep(self, locals())
 
     # -- what a package must know -------------------------------------------------------------
 
@@ -73,9 +72,17 @@ class Learner(ClassifierMixin, BaseEstimator):
     def _from_text(self, text: str) -> Any:
         """The booster of that text."""
 
-    @abstractmethod
+    def _rounds_name(self, model: Any) -> str:
+        """What the package calls the number of rounds."""
+        return "n_estimators"
+
     def _set_rounds(self, rounds: int) -> None:
         """Set the number of rounds of ``estimator``."""
+        model = self._start_model()
+        self.estimator = model.set_params(**{self._rounds_name(model): rounds})
+
+    def _start_model(self) -> Any:
+        return self._default() if self.estimator is None else fresh(self.estimator)
 
     # -- fit ----------------------------------------------------------------------------------
 
@@ -98,8 +105,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             Rows, as the booster takes them.
         y : array-like of shape (n_samples,)
             Labels: any two values.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
+        {sample_weight}
         eval_set : tuple (X, y), default=None
             Rows that are held out: boosting stops by their log-loss.
         eval_sample_weight : array-like, default=None
@@ -128,12 +134,12 @@ class Learner(ClassifierMixin, BaseEstimator):
             held_y = self._encode(eval_set[1])
             held_weight = self._weight(eval_sample_weight, held_X)
             held_out = {"X": held_X, "y": held_y, "weight": held_weight, "start": start}
-        model = self._default() if self.estimator is None else fresh(self.estimator)
+        model = self._start_model()
         train = {"X": X, "y": labels.astype(np.float64), "weight": weight, "start": start}
         self.booster_, self.n_rounds_ = self._boost(model, objective, train, held_out, patience)
         self.link_ = objective.link
         self.start_ = start
-        self._threshold = _finite_threshold(self.link_)
+        self.threshold_ = _finite_threshold(self.link_)
         return self
 
     def _rows(self, X: Any, y: Any = None, *, reset: bool = False) -> Any:
@@ -175,10 +181,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     def linear_score(self, X: Any) -> NDArray[np.float64]:
         """The score that ``link_`` takes: ``start_`` and what the rounds add.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
         Returns
         -------
@@ -187,63 +190,21 @@ class Learner(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(self._raw(self._rows(X)), dtype=np.float64).ravel() + self.start_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score, shifted so that it is positive where ``classes_[1]`` is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self.linear_score(X) - self._threshold
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the two classes, by ``link_``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
+        {rows}
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, 2)
-            One column for each of ``classes_``, strictly between 0 and 1.
+        {two_probabilities}
         """
-        z = self.linear_score(X)
-        p = np.clip(self.link_.inverse_link(z), _SMALLEST, _LARGEST)
-        return np.column_stack([np.clip(1.0 - p, _SMALLEST, _LARGEST), p])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The more probable class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Values of ``classes_``.
-        """
-        positive = self.decision_function(X) > 0.0
-        labels: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return labels
+        return two_columns(self.link_.inverse_link(self.linear_score(X)))
 
     # -- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write link, start score, classes and the booster in its own format: one JSON file.
 
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write it.
+        {path}
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
@@ -266,10 +227,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a file written by :meth:`save`.
 
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
+        {file}
 
         Returns
         -------
@@ -286,7 +244,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         if content["feature_names"] is not None:
             learner.feature_names_in_ = np.array(content["feature_names"], dtype=object)
         learner.classes_ = labels_from(content["classes"])
-        learner._threshold = _finite_threshold(learner.link_)
+        learner.threshold_ = _finite_threshold(learner.link_)
         learner.booster_ = learner._from_text(content["booster"])
         return learner
 

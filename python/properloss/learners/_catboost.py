@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from properloss._pooled import fresh
+from properloss._docs import documented
+from properloss._pooled import catboost_rounds
 from properloss.learners._base import Learner
 from properloss.learners._objective import Objective
 
-_ROUNDS = ("iterations", "n_estimators", "num_boost_round", "num_trees")
 
-
+@documented
 class ProperCatBoostClassifier(Learner):
     """CatBoost under any proper loss; probabilities are those of its link.
 
@@ -29,10 +29,7 @@ class ProperCatBoostClassifier(Learner):
     ----------
     estimator : CatBoostClassifier, default=None
         The booster's parameters; ``loss_function``, ``eval_metric`` and class weights are not used.
-    link : InverseLink or str, default="sigmoid"
-        From score to probability: a named link, or one that was learned.
-    loss : {"auto", "canonical", "log"}, default="auto"
-        See :class:`Objective`.
+    {booster_parameters}
 
     Attributes
     ----------
@@ -40,16 +37,8 @@ class ProperCatBoostClassifier(Learner):
         The two labels.
     booster_ : catboost.CatBoost
         What was trained.
-    link_ : InverseLink
-        From ``linear_score`` to a probability.
-    start_ : float
-        The start score.
-    n_rounds_ : int
-        Rounds.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {booster_attributes}
+    {features}
     """
 
     _kind: ClassVar[str] = "catboost"
@@ -116,10 +105,8 @@ class ProperCatBoostClassifier(Learner):
         booster.load_model(blob=base64.b64decode(text))
         return booster
 
-    def _set_rounds(self, rounds: int) -> None:
-        model = self._default() if self.estimator is None else fresh(self.estimator)
-        given = [name for name in _ROUNDS if model.get_params().get(name) is not None]
-        self.estimator = model.set_params(**{(given or list(_ROUNDS))[0]: rounds})
+    def _rounds_name(self, model: Any) -> str:
+        return catboost_rounds(model)
 
 
 def _text(model: Any) -> str:

@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from properloss._pooled import fresh, lightgbm_held_out
+from properloss._docs import documented
+from properloss._pooled import lightgbm_held_out
 from properloss.learners._base import Learner
 from properloss.learners._objective import LogLoss, Objective
 
 
+@documented
 class ProperLGBMClassifier(Learner):
     """LightGBM under any proper loss; probabilities are those of its link.
 
@@ -22,10 +24,7 @@ class ProperLGBMClassifier(Learner):
     ----------
     estimator : LGBMClassifier, default=None
         The booster's parameters; ``objective`` and ``class_weight`` are not used.
-    link : InverseLink or str, default="sigmoid"
-        From score to probability: a named link, or one that was learned.
-    loss : {"auto", "canonical", "log"}, default="auto"
-        See :class:`Objective`.
+    {booster_parameters}
 
     Attributes
     ----------
@@ -33,16 +32,8 @@ class ProperLGBMClassifier(Learner):
         The two labels.
     booster_ : lightgbm.Booster or None
         What was trained; None where no feature could be split.
-    link_ : InverseLink
-        From ``linear_score`` to a probability.
-    start_ : float
-        The start score.
-    n_rounds_ : int
-        Rounds.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {booster_attributes}
+    {features}
     """
 
     _kind: ClassVar[str] = "lightgbm"
@@ -105,10 +96,6 @@ class ProperLGBMClassifier(Learner):
         from lightgbm import Booster
 
         return Booster(model_str=text) if text else None
-
-    def _set_rounds(self, rounds: int) -> None:
-        model = self._default() if self.estimator is None else fresh(self.estimator)
-        self.estimator = model.set_params(n_estimators=rounds)
 
 
 class _Metric:

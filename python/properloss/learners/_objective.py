@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from properloss import _core
+from properloss._docs import documented
 
 _Floats = NDArray[np.float64]
 
@@ -22,6 +23,7 @@ _LEAST = 1e-16
 _NEAR = 1e-15
 
 
+@documented
 class Objective:
     """Gradient and hessian of a proper loss in the score: an objective for boosters.
 
@@ -91,12 +93,7 @@ class Objective:
     def value(self, y: ArrayLike, z: ArrayLike) -> _Floats:
         """The loss of each row.
 
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Labels 0 and 1.
-        z : array-like of shape (n_samples,)
-            Scores.
+        {labels_and_scores}
 
         Returns
         -------
@@ -112,12 +109,7 @@ class Objective:
     def gradient(self, y: ArrayLike, z: ArrayLike) -> _Floats:
         """The derivative of the loss in the score.
 
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Labels 0 and 1.
-        z : array-like of shape (n_samples,)
-            Scores.
+        {labels_and_scores}
 
         Returns
         -------
@@ -133,12 +125,7 @@ class Objective:
     def hessian(self, y: ArrayLike, z: ArrayLike) -> _Floats:
         """The second derivative in the score (log-loss: its expectation), positive.
 
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Labels 0 and 1.
-        z : array-like of shape (n_samples,)
-            Scores.
+        {labels_and_scores}
 
         Returns
         -------
@@ -164,8 +151,7 @@ class Objective:
         ----------
         y : array-like of shape (n_samples,)
             Labels 0 and 1.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
+        {sample_weight}
 
         Returns
         -------

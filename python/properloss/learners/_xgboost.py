@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from properloss._pooled import fresh
+from properloss._docs import documented
 from properloss.learners._base import Learner
 from properloss.learners._objective import LogLoss, Objective
 
 
+@documented
 class ProperXGBClassifier(Learner):
     """XGBoost under any proper loss; probabilities are those of its link.
 
@@ -23,10 +24,7 @@ class ProperXGBClassifier(Learner):
     estimator : XGBClassifier, default=None
         The booster's parameters; ``objective``, ``base_score`` and ``scale_pos_weight`` are not
         used.
-    link : InverseLink or str, default="sigmoid"
-        From score to probability: a named link, or one that was learned.
-    loss : {"auto", "canonical", "log"}, default="auto"
-        See :class:`Objective`.
+    {booster_parameters}
 
     Attributes
     ----------
@@ -34,16 +32,8 @@ class ProperXGBClassifier(Learner):
         The two labels.
     booster_ : xgboost.Booster
         What was trained.
-    link_ : InverseLink
-        From ``linear_score`` to a probability.
-    start_ : float
-        The start score.
-    n_rounds_ : int
-        Rounds.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, if ``X`` had names.
+    {booster_attributes}
+    {features}
     """
 
     _kind: ClassVar[str] = "xgboost"
@@ -105,10 +95,6 @@ class ProperXGBClassifier(Learner):
         booster = Booster()
         booster.load_model(bytearray(text.encode()))
         return booster
-
-    def _set_rounds(self, rounds: int) -> None:
-        model = self._default() if self.estimator is None else fresh(self.estimator)
-        self.estimator = model.set_params(n_estimators=rounds)
 
 
 def _metric(log_loss: LogLoss) -> Any:

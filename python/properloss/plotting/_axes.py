@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from properloss._docs import documented
 
 #: Colour-blind safe (Okabe and Ito): blue, vermillion, grey.
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#999999"
 #: One colour a curve, in this order (Okabe and Ito).
 CYCLE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+class Display:
+    """Something that was drawn: the axes, their figure, and what of it stands there."""
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    lines_: list[Any]
+
+    def _placed(self, ax: Any) -> Self:
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@documented
+class ForecastDisplay(Display):
+    """A picture of probabilities beside labels, of any classifier."""
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        name: str | None = None, ax: Any = None, **kwargs: Any,
+    ) -> Self:
+        """Draw it for any fitted classifier of two classes.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Anything fitted with ``predict_proba`` and ``classes_``.
+        {held_out}
+        {sample_weight}
+        name : str, default=None
+            The legend's entry; by default the class name.
+        {ax}
+        **kwargs : dict
+            See :meth:`from_predictions`.
+
+        {drawn}
+        """
+        name = type(estimator).__name__ if name is None else name
+        p, positive = estimator.predict_proba(X)[:, 1], estimator.classes_[1]
+        display: Self = getattr(cls, "from_predictions")(
+            y, p, sample_weight=sample_weight, pos_label=positive, name=name, ax=ax, **kwargs
+        )
+        return display
 
 
 def new_axes(owner: object, ax: Any) -> Any:
@@ -63,6 +111,29 @@ def same_length(**columns: NDArray[Any]) -> None:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: {lengths}"
         )
+
+
+def forecasts(
+    y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Labels, probabilities and weights, checked."""
+    y, p = binary_labels(y_true, pos_label), finite_column(y_prob, "y_prob")
+    same_length(y_true=y, y_prob=p)
+    if sample_weight is None:
+        return y, p, np.ones(len(p))
+    weight = finite_column(sample_weight, "sample_weight")
+    same_length(y_true=y, sample_weight=weight)
+    return y, p, weight
+
+
+def scored(
+    y_true: ArrayLike, score: ArrayLike, pos_label: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[float, float]]:
+    """Labels and scores, checked, and the range of the scores, which is never empty."""
+    y, z = binary_labels(y_true, pos_label), finite_column(score, "score")
+    same_length(y_true=y, score=z)
+    low, high = float(z.min()), float(z.max())
+    return y, z, (low, high) if low < high else (low - 1.0, high + 1.0)
 
 
 def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:

@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from properloss._docs import documented
 from properloss.plotting import _axes
 
 
-class ConvergenceDisplay:
+@documented
+class ConvergenceDisplay(_axes.Display):
     """Quantities of a run against its iterations.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
@@ -22,13 +24,11 @@ class ConvergenceDisplay:
         One array a quantity, as ``history_`` of a classifier.
     quantities : sequence of str, default=("loss", "gap")
         Which of them to draw.
-    name : str, default=None
-        The title.
+    {title}
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {axes}
     lines_ : list of matplotlib Line2D
         One a quantity.
 
@@ -40,8 +40,6 @@ class ConvergenceDisplay:
     [0.7, 0.5, 0.45]
     """
 
-    ax_: Any
-    figure_: Any
     lines_: list[Any]
 
     def __init__(
@@ -62,12 +60,10 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
+        {ax}
         log : bool, default=True
             Whether the vertical axis is logarithmic, if all quantities have positive values.
-        **line_kw : dict
-            Passed to ``ax.plot``.
+        {line_kw}
 
         Returns
         -------
@@ -93,8 +89,7 @@ class ConvergenceDisplay:
             self.lines_ += ax.plot(iterations, values, **({"label": key} | line_kw))
         ax.set(xlabel="iteration", yscale="log" if log else "linear", title=self.name)
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._placed(ax)
 
     @classmethod
     def from_estimator(
@@ -102,9 +97,7 @@ class ConvergenceDisplay:
         estimator: Any,
         *,
         quantities: Sequence[str] = ("loss", "gap"),
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the history of a fitted classifier.
 
@@ -118,15 +111,7 @@ class ConvergenceDisplay:
             Which quantities to draw.
         name : str, default=None
             The title; by default the class name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            Drawn.
+        {on_axes}
         """
         name = type(estimator).__name__ if name is None else name
         estimator, _ = _axes.unwrapped(estimator)
@@ -178,8 +163,7 @@ class ConvergenceDisplay:
             title=f"{name}: it has no iterations but a path",
         )
         ax.legend()
-        display.ax_, display.figure_ = ax, ax.figure
-        return display
+        return display._placed(ax)
 
     @classmethod
     def from_predictions(
@@ -188,31 +172,18 @@ class ConvergenceDisplay:
         y_prob_by_iteration: Sequence[ArrayLike],
         *,
         pos_label: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the log-loss of the predictions made after each iteration.
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        {y_true}
         y_prob_by_iteration : sequence of array-like of shape (n_samples,)
             Probabilities of the positive class after each iteration.
-        pos_label : label, default=None
-            The positive label; by default the larger.
-        name : str, default=None
-            The title.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot``.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            Drawn.
+        {pos_label}
+        {title}
+        {on_axes}
         """
         y = _axes.binary_labels(y_true, pos_label)
         losses = []

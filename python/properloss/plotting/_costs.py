@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from properloss._docs import documented
 from properloss.plotting import _axes
 
 
-class _ThresholdDisplay:
+@documented
+@dataclass(eq=False, repr=False)
+class _ThresholdDisplay(_axes.ForecastDisplay):
     """A curve over thresholds beside what can be had without a model."""
-
-    ax_: Any
-    figure_: Any
-    line_: Any
-    reference_line_: Any
 
     _ylabel: ClassVar[str] = ""
     _reference: ClassVar[str] = ""
     #: Largest threshold that can be asked for.
     _limit: ClassVar[float] = 1.0
 
-    def __init__(
-        self,
-        threshold: NDArray[np.float64],
-        value: NDArray[np.float64],
-        reference: NDArray[np.float64],
-        *,
-        name: str | None = None,
-    ) -> None:
-        self.threshold = threshold
-        self.value = value
-        self.reference = reference
-        self.name = name
+    threshold: NDArray[np.float64]
+    value: NDArray[np.float64]
+    reference: NDArray[np.float64]
+    _: KW_ONLY
+    name: str | None = None
 
     @staticmethod
     def _value(t: Any, tp: Any, fp: Any, fn: Any) -> Any:
@@ -48,14 +40,7 @@ class _ThresholdDisplay:
     def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
         """Draw it.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        name : str, default=None
-            The legend's entry.
-        **line_kw : dict
-            Passed to ``ax.plot`` of the curve.
+        {plot}
 
         Returns
         -------
@@ -82,91 +67,23 @@ class _ThresholdDisplay:
         low = min(0.0, max(float(np.nanmin(self.value)), -0.2 * top))
         ax.set_ylim(low - 0.02 * top, 1.08 * top)
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw it for any fitted classifier of two classes.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Anything fitted with ``predict_proba`` and ``classes_``.
-        X, y : data
-            Rows and labels that were not used to fit it.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        name : str, default=None
-            The legend's entry; by default the class name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **kwargs : dict
-            See :meth:`from_predictions`.
-
-        Returns
-        -------
-        display : object
-            Drawn.
-        """
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X)[:, 1],
-            sample_weight=sample_weight,
-            pos_label=estimator.classes_[1],
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            **kwargs,
-        )
+        return self._placed(ax)
 
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = None,
+        y_true: ArrayLike, y_prob: ArrayLike, *,
+        sample_weight: ArrayLike | None = None, pos_label: Any = None,
         thresholds: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw it for predicted probabilities.
 
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
-        y_prob : array-like of shape (n_samples,)
-            Predicted probabilities of the positive label.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        pos_label : label, default=None
-            The positive label; by default the larger.
+        {forecasts}
         thresholds : array-like, default=None
             Where to compute it; by default 500 evenly spaced ones.
-        name : str, default=None
-            The legend's entry.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot`` of the curve.
-
-        Returns
-        -------
-        display : object
-            Drawn.
+        {entry}
+        {on_axes}
         """
         display = cls.compute(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, thresholds=thresholds
@@ -177,11 +94,8 @@ class _ThresholdDisplay:
     @classmethod
     def compute(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = None,
+        y_true: ArrayLike, y_prob: ArrayLike, *,
+        sample_weight: ArrayLike | None = None, pos_label: Any = None,
         thresholds: ArrayLike | None = None,
     ) -> Self:
         """What :meth:`from_predictions` draws, without drawing it (and without matplotlib).
@@ -191,18 +105,9 @@ class _ThresholdDisplay:
         y_true, y_prob, sample_weight, pos_label, thresholds
             See :meth:`from_predictions`.
 
-        Returns
-        -------
-        display : object
-            Not drawn yet.
+        {not_drawn}
         """
-        y = _axes.binary_labels(y_true, pos_label)
-        p = _axes.finite_column(y_prob, "y_prob")
-        _axes.same_length(y_true=y, y_prob=p)
-        weight = np.ones(len(p))
-        if sample_weight is not None:
-            weight = _axes.finite_column(sample_weight, "sample_weight")
-            _axes.same_length(y_true=y, sample_weight=weight)
+        y, p, weight = _axes.forecasts(y_true, y_prob, sample_weight, pos_label)
         if thresholds is None:
             t = np.linspace(0.0, cls._limit, 500)
         else:
@@ -221,6 +126,7 @@ class _ThresholdDisplay:
         return cls(t, value, cls._reference_value(t, rate))
 
 
+@documented
 class MurphyDisplay(_ThresholdDisplay):
     """Murphy diagram: the mean cost of deciding at each threshold.
 
@@ -234,13 +140,11 @@ class MurphyDisplay(_ThresholdDisplay):
     ----------
     threshold, value, reference : ndarray
         Thresholds, the mean cost there, and that of the base rate alone.
-    name : str, default=None
-        The legend's entry.
+    {entry}
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {axes}
     line_, reference_line_ : matplotlib Line2D
         The two curves.
 
@@ -264,6 +168,7 @@ class MurphyDisplay(_ThresholdDisplay):
         return 2.0 * np.minimum(t * (1.0 - rate), (1.0 - t) * rate)
 
 
+@documented
 class DecisionCurveDisplay(_ThresholdDisplay):
     """Decision curve: the net benefit of acting above each threshold.
 
@@ -277,13 +182,11 @@ class DecisionCurveDisplay(_ThresholdDisplay):
     ----------
     threshold, value, reference : ndarray
         Thresholds, the net benefit there, and that of acting on all rows.
-    name : str, default=None
-        The legend's entry.
+    {entry}
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {axes}
     line_, reference_line_ : matplotlib Line2D
         The two curves.
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from properloss._docs import documented
 from properloss.plotting import _axes
 
 
-class LinkDisplay:
+@documented
+@dataclass(eq=False, repr=False)
+class LinkDisplay(_axes.Display):
     """An inverse link, and how often positives occur at each score.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
@@ -23,13 +27,11 @@ class LinkDisplay:
         Its values.
     bin_score, bin_rate, bin_count : ndarray, default=None
         Mean score, share of positives and number of rows of equal-count bins.
-    name : str, default=None
-        The legend's entry.
+    {entry}
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {axes}
     line_ : matplotlib Line2D
         The link.
     bins_ : matplotlib PathCollection or None
@@ -43,39 +45,18 @@ class LinkDisplay:
     (0.119, 0.881)
     """
 
-    ax_: Any
-    figure_: Any
-    line_: Any
-    bins_: Any
-
-    def __init__(
-        self,
-        z: NDArray[np.float64],
-        u: NDArray[np.float64],
-        *,
-        bin_score: NDArray[np.float64] | None = None,
-        bin_rate: NDArray[np.float64] | None = None,
-        bin_count: NDArray[np.int64] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.z = z
-        self.u = u
-        self.bin_score = bin_score
-        self.bin_rate = bin_rate
-        self.bin_count = bin_count
-        self.name = name
+    z: NDArray[np.float64]
+    u: NDArray[np.float64]
+    _: KW_ONLY
+    bin_score: NDArray[np.float64] | None = None
+    bin_rate: NDArray[np.float64] | None = None
+    bin_count: NDArray[np.int64] | None = None
+    name: str | None = None
 
     def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
         """Draw it.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        name : str, default=None
-            The legend's entry.
-        **line_kw : dict
-            Passed to ``ax.plot`` of the link.
+        {plot}
 
         Returns
         -------
@@ -97,8 +78,7 @@ class LinkDisplay:
         ax.set(xlabel="score z", ylabel="probability u(z)", ylim=(-0.02, 1.02))
         if style["label"] is not None or self.bins_ is not None:
             ax.legend(loc="upper left")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._placed(ax)
 
     @classmethod
     def from_link(
@@ -119,10 +99,7 @@ class LinkDisplay:
         name : str, default=None
             The legend's entry; by default the link's name.
 
-        Returns
-        -------
-        display : LinkDisplay
-            Not drawn yet.
+        {not_drawn}
         """
         low, high = link_range(link) if z_range is None else z_range
         z = curve_points(link, low, high)
@@ -131,14 +108,9 @@ class LinkDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        *,
+        estimator: Any, X: Any = None, y: ArrayLike | None = None, *,
         n_bins: int = 20,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the link of a fitted classifier, with observed shares if data are given.
 
@@ -153,15 +125,7 @@ class LinkDisplay:
             Number of equal-count bins.
         name : str, default=None
             The legend's entry; by default the class name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot`` of the link.
-
-        Returns
-        -------
-        display : LinkDisplay
-            Drawn.
+        {on_axes}
         """
         name = type(estimator).__name__ if name is None else name
         estimator, X = _axes.unwrapped(estimator, X)
@@ -170,62 +134,37 @@ class LinkDisplay:
             return cls.from_link(link, name=name).plot(ax, **line_kw)
         scores = _axes.scores_of(estimator, X)
         return cls.from_predictions(
-            y,
-            scores,
-            link=link,
-            pos_label=estimator.classes_[1],
-            n_bins=n_bins,
-            name=name,
-            ax=ax,
+            y, scores, link=link, pos_label=estimator.classes_[1], n_bins=n_bins, name=name, ax=ax,
             **line_kw,
         )
 
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        score: ArrayLike,
-        *,
+        y_true: ArrayLike, score: ArrayLike, *,
         link: Any,
         pos_label: Any = None,
         n_bins: int = 20,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw a link over the share of positives observed at each score.
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        {y_true}
         score : array-like of shape (n_samples,)
             Scores.
         link : InverseLink
             The link to draw.
-        pos_label : label, default=None
-            The positive label; by default the larger.
+        {pos_label}
         n_bins : int, default=20
             Number of equal-count bins.
         name : str, default=None
             The legend's entry; by default the link's name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot`` of the link.
-
-        Returns
-        -------
-        display : LinkDisplay
-            Drawn.
+        {on_axes}
         """
-        y = _axes.binary_labels(y_true, pos_label)
-        z = _axes.finite_column(score, "score")
-        _axes.same_length(y_true=y, score=z)
-        low, high = float(z.min()), float(z.max())
-        if not low < high:
-            low, high = low - 1.0, high + 1.0
-        points = curve_points(link, low, high)
+        y, z, z_range = _axes.scored(y_true, score, pos_label)
+        points = curve_points(link, *z_range)
         order = np.argsort(z, kind="stable")
         parts = [part for part in np.array_split(order, min(n_bins, len(z))) if len(part)]
         display = cls(

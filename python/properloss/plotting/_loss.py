@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from properloss._docs import documented
 from properloss.plotting import _axes
 from properloss.plotting._link import curve_points, link_range
 
 
-class LossDisplay:
+@documented
+@dataclass(eq=False, repr=False)
+class LossDisplay(_axes.Display):
     """The loss of a positive and of a negative, against the score.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
@@ -26,13 +30,11 @@ class LossDisplay:
         Scores of positives and of negatives, drawn as marks at the foot.
     mean_loss : float, default=None
         Mean loss over these scores.
-    name : str, default=None
-        The title.
+    {title}
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {axes}
     lines_ : list of matplotlib Line2D
         The losses of a positive and of a negative.
 
@@ -44,38 +46,18 @@ class LossDisplay:
     (1.313, 0.313)
     """
 
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-
-    def __init__(
-        self,
-        z: NDArray[np.float64],
-        positive: NDArray[np.float64],
-        negative: NDArray[np.float64],
-        *,
-        scores: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        mean_loss: float | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.z = z
-        self.positive = positive
-        self.negative = negative
-        self.scores = scores
-        self.mean_loss = mean_loss
-        self.name = name
+    z: NDArray[np.float64]
+    positive: NDArray[np.float64]
+    negative: NDArray[np.float64]
+    _: KW_ONLY
+    scores: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    mean_loss: float | None = None
+    name: str | None = None
 
     def plot(self, ax: Any = None, *, name: str | None = None, **line_kw: Any) -> Self:
         """Draw it.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        name : str, default=None
-            The title.
-        **line_kw : dict
-            Passed to ``ax.plot`` of both losses.
+        {plot}
 
         Returns
         -------
@@ -104,8 +86,7 @@ class LossDisplay:
             title = f"{title}: mean loss {self.mean_loss:.4g}"
         ax.set(xlabel="score z", ylabel="loss", title=title)
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._placed(ax)
 
     @classmethod
     def from_loss(
@@ -122,10 +103,7 @@ class LossDisplay:
         name : str, default=None
             The title; by default the link's name.
 
-        Returns
-        -------
-        display : LossDisplay
-            Not drawn yet.
+        {not_drawn}
         """
         link = loss.inverse_link
         low, high = link_range(link) if z_range is None else z_range
@@ -135,13 +113,8 @@ class LossDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        *,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        estimator: Any, X: Any = None, y: ArrayLike | None = None, *,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the loss of a fitted classifier, with the scores of data if they are given.
 
@@ -154,15 +127,7 @@ class LossDisplay:
             Rows and labels whose scores are marked.
         name : str, default=None
             The title; by default the class name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot`` of both losses.
-
-        Returns
-        -------
-        display : LossDisplay
-            Drawn.
+        {on_axes}
         """
         name = type(estimator).__name__ if name is None else name
         estimator, X = _axes.unwrapped(estimator, X)
@@ -177,46 +142,27 @@ class LossDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        score: ArrayLike,
-        *,
+        y_true: ArrayLike, score: ArrayLike, *,
         loss: Any,
         pos_label: Any = None,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw a loss over the range of some scores, which are marked at the foot.
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
+        {y_true}
         score : array-like of shape (n_samples,)
             Scores.
         loss : CanonicalLoss or CompositeLoss
             The loss.
-        pos_label : label, default=None
-            The positive label; by default the larger.
+        {pos_label}
         name : str, default=None
             The title; by default the link's name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **line_kw : dict
-            Passed to ``ax.plot`` of both losses.
-
-        Returns
-        -------
-        display : LossDisplay
-            Drawn.
+        {on_axes}
         """
-        y = _axes.binary_labels(y_true, pos_label)
-        z = _axes.finite_column(score, "score")
-        _axes.same_length(y_true=y, score=z)
-        low, high = float(z.min()), float(z.max())
-        if not low < high:
-            low, high = low - 1.0, high + 1.0
-        display = cls.from_loss(loss, z_range=(low, high), name=name)
+        y, z, z_range = _axes.scored(y_true, score, pos_label)
+        display = cls.from_loss(loss, z_range=z_range, name=name)
         display.scores = (z[y == 1.0], z[y == 0.0])
         display.mean_loss = float(np.mean(loss.loss(y, z)))
         return display.plot(ax, **line_kw)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from properloss._docs import documented
 from properloss.plotting import _axes
 
 
-class ReliabilityDisplay:
+@documented
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(_axes.ForecastDisplay):
     """Reliability diagram by isotonic regression, with a consistency band.
 
     The curve is the isotonic regression of the labels on the predicted probabilities (CORP:
@@ -33,13 +37,11 @@ class ReliabilityDisplay:
     miscalibration, discrimination, uncertainty : float
         The parts of the mean Brier score:
         ``brier = miscalibration - discrimination + uncertainty``.
-    name : str, default=None
-        The legend's entry.
+    {entry}
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {axes}
     line_ : matplotlib Line2D
         The curve.
     band_ : matplotlib PolyCollection or None
@@ -58,31 +60,15 @@ class ReliabilityDisplay:
     True
     """
 
-    ax_: Any
-    figure_: Any
-    line_: Any
-    band_: Any
-
-    def __init__(
-        self,
-        probability: NDArray[np.float64],
-        recalibrated: NDArray[np.float64],
-        weight: NDArray[np.float64],
-        *,
-        band: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None = None,
-        miscalibration: float,
-        discrimination: float,
-        uncertainty: float,
-        name: str | None = None,
-    ) -> None:
-        self.probability = probability
-        self.recalibrated = recalibrated
-        self.weight = weight
-        self.band = band
-        self.miscalibration = miscalibration
-        self.discrimination = discrimination
-        self.uncertainty = uncertainty
-        self.name = name
+    probability: NDArray[np.float64]
+    recalibrated: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    _: KW_ONLY
+    band: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None = None
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    name: str | None = None
 
     def plot(
         self,
@@ -97,17 +83,14 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        name : str, default=None
-            The legend's entry.
+        {ax}
+        {entry}
         histogram : bool, default=True
             Whether to show at the foot where the forecasts lie.
         zoom : bool, float or "auto", default="auto"
             The largest probability that is shown. ``"auto"`` leaves 1 unless nearly all forecasts
             (199 in 200) are below 1/4, as those of a rare class; True always fits it to them.
-        **line_kw : dict
-            Passed to ``ax.plot`` of the curve.
+        {line_kw}
 
         Returns
         -------
@@ -144,8 +127,7 @@ class ReliabilityDisplay:
         if histogram:
             self._draw_histogram(ax, top, color)
         ax.legend(loc="upper left", fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._placed(ax)
 
     def _top(self, zoom: bool | float | str) -> float:
         """The largest probability that is shown."""
@@ -175,103 +157,32 @@ class ReliabilityDisplay:
             )
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the reliability of any fitted classifier of two classes.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Anything fitted with ``predict_proba`` and ``classes_``.
-        X, y : data
-            Rows and labels that were not used to fit it.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        name : str, default=None
-            The legend's entry; by default the class name.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
-        **kwargs : dict
-            See :meth:`from_predictions`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Drawn.
-        """
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            y,
-            estimator.predict_proba(X)[:, 1],
-            sample_weight=sample_weight,
-            pos_label=estimator.classes_[1],
-            name=name,
-            ax=ax,
-            **kwargs,
-        )
-
-    @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = None,
-        level: float = 0.9,
-        n_resamples: int = 200,
-        random_state: int | None = 0,
-        name: str | None = None,
-        ax: Any = None,
-        **line_kw: Any,
+        y_true: ArrayLike, y_prob: ArrayLike, *,
+        sample_weight: ArrayLike | None = None, pos_label: Any = None,
+        level: float = 0.9, n_resamples: int = 200, random_state: int | None = 0,
+        name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the reliability of predicted probabilities.
 
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
-        y_prob : array-like of shape (n_samples,)
-            Predicted probabilities of the positive label.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        pos_label : label, default=None
-            The positive label; by default the larger.
+        {forecasts}
         level : float, default=0.9
             Probability of the band, at each point.
         n_resamples : int, default=200
             Redraws behind the band; 0 for no band.
         random_state : int or None, default=0
             Seed of the redraws.
-        name : str, default=None
-            The legend's entry.
-        ax : matplotlib Axes, default=None
-            Where; a new figure if None.
+        {entry}
+        {ax}
         **line_kw : dict
             Passed to :meth:`plot`: ``histogram``, ``zoom``, and the style of the curve.
 
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Drawn.
+        {drawn}
         """
         display = cls.compute(
-            y_true,
-            y_prob,
-            sample_weight=sample_weight,
-            pos_label=pos_label,
-            level=level,
-            n_resamples=n_resamples,
-            random_state=random_state,
+            y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label,
+            level=level, n_resamples=n_resamples, random_state=random_state,
         )
         display.name = name
         return display.plot(ax, **line_kw)
@@ -279,14 +190,9 @@ class ReliabilityDisplay:
     @classmethod
     def compute(
         cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = None,
-        level: float = 0.9,
-        n_resamples: int = 200,
-        random_state: int | None = 0,
+        y_true: ArrayLike, y_prob: ArrayLike, *,
+        sample_weight: ArrayLike | None = None, pos_label: Any = None,
+        level: float = 0.9, n_resamples: int = 200, random_state: int | None = 0,
     ) -> Self:
         """What :meth:`from_predictions` draws, without drawing it (and without matplotlib).
 
@@ -295,14 +201,9 @@ class ReliabilityDisplay:
         y_true, y_prob, sample_weight, pos_label, level, n_resamples, random_state
             See :meth:`from_predictions`.
 
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Not drawn yet.
+        {not_drawn}
         """
-        y = _axes.binary_labels(y_true, pos_label)
-        p = _axes.finite_column(y_prob, "y_prob")
-        _axes.same_length(y_true=y, y_prob=p)
+        y, p, weight = _axes.forecasts(y_true, y_prob, sample_weight, pos_label)
         outside = np.flatnonzero((p < 0.0) | (p > 1.0))
         if outside.size:
             raise ValueError(
@@ -310,10 +211,6 @@ class ReliabilityDisplay:
             )
         if not 0.0 < level < 1.0:
             raise ValueError(f"level is {level}; it must be between 0 and 1")
-        weight = np.ones(len(p))
-        if sample_weight is not None:
-            weight = _axes.finite_column(sample_weight, "sample_weight")
-            _axes.same_length(y_true=y, sample_weight=weight)
         points, group = np.unique(p, return_inverse=True)
         mass = np.bincount(group, weights=weight).astype(np.float64)
         keep = mass > 0.0

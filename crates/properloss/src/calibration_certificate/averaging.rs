@@ -1,6 +1,6 @@
 //! The deterministic companion: averaging by held-out likelihood never costs more than a constant.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, same_length};
 
 /// What an average of candidates can cost on the rows that weighed it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,18 +29,9 @@ pub fn averaging_cost(losses: &[f64], prices: &[f64]) -> Result<AveragingCost> {
     if losses.is_empty() {
         return Err(Error::TooShort { what: "losses", length: 0, minimum: 1 });
     }
-    if prices.len() != losses.len() {
-        return Err(Error::LengthMismatch {
-            what: "prices",
-            length: prices.len(),
-            other: "losses",
-            other_length: losses.len(),
-        });
-    }
+    same_length(("prices", prices.len()), ("losses", losses.len()))?;
     for (what, values) in [("losses", losses), ("prices", prices)] {
-        if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite { what, index, value: values[index] });
-        }
+        finite(what, values)?;
     }
     let scores: Vec<f64> = losses.iter().zip(prices).map(|(l, r)| -l - r).collect();
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);

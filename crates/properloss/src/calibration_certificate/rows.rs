@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, each, row_weights, same_length};
 
 /// Probabilities with the labels they have not seen. *Invariant*: equal lengths, at least one row of
 /// positive weight, probabilities in `[0, 1]`, labels 0 or 1, weights finite and not negative.
@@ -31,25 +31,14 @@ impl<'a> HeldOut<'a> {
             ("weights", weights.map(<[f64]>::len)),
             ("folds", folds.map(<[u32]>::len)),
         ] {
-            if let Some(other_length) = other_length.filter(|&other| other != length) {
-                return Err(Error::LengthMismatch { what, length, other, other_length });
-            }
+            same_length((what, length), (other, other_length.unwrap_or(length)))?;
         }
-        if let Some(index) = probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
-            let (value, expected) = (probabilities[index], "in [0, 1]");
-            return Err(Error::ElementOutOfDomain { what, index, value, expected });
-        }
+        each(what, probabilities, "in [0, 1]", |p| (0.0..=1.0).contains(&p))?;
         if let Some(index) = labels.iter().position(|&label| label > 1) {
             let (value, expected) = (f64::from(labels[index]), "0 or 1");
             return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected });
         }
-        if let Some(weights) = weights {
-            let bad = |w: &f64| !(w.is_finite() && *w >= 0.0);
-            if let Some(index) = weights.iter().position(bad) {
-                let (value, expected) = (weights[index], "0 or positive, and finite");
-                return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
-            }
-        }
+        row_weights(weights.unwrap_or(&[]))?;
         let counted = |i: usize| weights.is_none_or(|weights| weights[i] > 0.0);
         if !(0..length).any(counted) {
             let what = "rows of positive weight";

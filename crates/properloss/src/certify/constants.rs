@@ -1,7 +1,7 @@
 //! The constants of the analysis, under the paper's names.
 
 use super::scored::Scored;
-use crate::error::{Error, Result};
+use crate::error::{Result, same_length};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::special::Sum;
 
@@ -25,14 +25,7 @@ pub fn mean_operator_gap(
     adjoint: impl FnOnce(&[f64], &mut [f64]),
 ) -> Result<Vec<f64>> {
     let m = scored.z().len();
-    if y_hat.len() != m {
-        return Err(Error::LengthMismatch {
-            what: "y_hat",
-            length: y_hat.len(),
-            other: "z",
-            other_length: m,
-        });
-    }
+    same_length(("y_hat", y_hat.len()), ("z", m))?;
     let total = scored.total_weight();
     let residuals: Vec<f64> =
         (0..m).map(|i| scored.weight(i) / total * (f64::from(scored.y()[i]) - y_hat[i])).collect();

@@ -1,7 +1,7 @@
 //! Jensen's slack: how much of the loss is the labels' own.
 
 use super::scored::Scored;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::{InverseLink, PiecewiseLink};
 
 /// The loss of a sample, split at the means of the labels of equal observations:
@@ -29,14 +29,7 @@ impl LabelInformation {
     /// must have one score.
     pub fn new(u: &PiecewiseLink, scored: &Scored, observation: &[usize]) -> Result<Self> {
         let (m, z) = (scored.z().len(), scored.z());
-        if observation.len() != m {
-            return Err(Error::LengthMismatch {
-                what: "observation",
-                length: observation.len(),
-                other: "z",
-                other_length: m,
-            });
-        }
+        same_length(("observation", observation.len()), ("z", m))?;
         let count = observation.iter().max().map_or(0, |last| last + 1);
         // Weight, weight of the positives, score.
         let mut groups = vec![(0.0, 0.0, f64::NAN); count];

@@ -1,6 +1,6 @@
 //! Scores with their labels and weights: the losses of the analysis.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::special::Sum;
 
@@ -69,14 +69,7 @@ impl<'a> Scored<'a> {
 
     /// The same examples at other scores.
     pub fn with_scores(self, z: &'a [f64]) -> Result<Self> {
-        if z.len() != self.y.len() {
-            return Err(Error::LengthMismatch {
-                what: "z",
-                length: z.len(),
-                other: "y",
-                other_length: self.y.len(),
-            });
-        }
+        same_length(("z", z.len()), ("y", self.y.len()))?;
         Ok(Self { z, ..self })
     }
 

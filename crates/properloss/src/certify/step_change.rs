@@ -2,7 +2,7 @@
 
 use super::scored::Scored;
 use crate::bregman::divergence;
-use crate::error::{Error, Result};
+use crate::error::{Result, same_length};
 use crate::link::PiecewiseLink;
 
 /// So many pieces are walked; the rest of the integral comes from the prefix sums of the link.
@@ -109,14 +109,7 @@ impl Pieces {
 /// subtracted, so the test `E[D_U] ≤ η|g|²/2` stays meaningful when the decrease is far below the
 /// rounding of the loss.
 pub fn step_divergence(u: &PiecewiseLink, before: &Scored, z_next: &[f64]) -> Result<f64> {
-    if z_next.len() != before.z().len() {
-        return Err(Error::LengthMismatch {
-            what: "z_next",
-            length: z_next.len(),
-            other: "z",
-            other_length: before.z().len(),
-        });
-    }
+    same_length(("z_next", z_next.len()), ("z", before.z().len()))?;
     Ok(before.mean(|i| potential_divergence(u, z_next[i], before.z()[i])))
 }
 

@@ -1,8 +1,8 @@
 //! `fit` of the paper: from the values at the scores to a link that runs from 0 to 1.
 
-use super::problem::{check_scores, same_length};
+use super::problem::check_scores;
 use super::solution::{ChainSolution, EdgeState};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::piecewise::PiecewiseAffine;
 
 /// The piecewise-affine link through `(z_i, y_i)`, extended on both sides to 0 and to 1.
@@ -26,7 +26,7 @@ pub fn fit_link_with(
     if scores.is_empty() {
         return Err(Error::TooShort { what: "scores", length: 0, minimum: 1 });
     }
-    same_length("values", y.len(), scores.len())?;
+    same_length(("values", y.len()), ("scores", scores.len()))?;
     check_scores(scores)?;
     if n <= 0.0 {
         let expected = "positive: a link with flat pieces has no inverse";

@@ -1,7 +1,7 @@
 //! Two special cases with their own short algorithms.
 
 use super::problem::{ChainProblem, MAX_MAGNITUDE, Objective, check_scores};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// Isotonic regression: `min ½ Σ ω_i (y_i - t_i)²` with `y` nondecreasing, by pooling adjacent
 /// violators, O(m). The targets are in the order of their scores; equal scores are merged by the
@@ -24,44 +24,46 @@ pub fn isotonic_into(
     check(targets, weights)?;
     values.clear();
     values.reserve_exact(targets.len());
-    let mut blocks: Vec<Pool> = Vec::new();
-    for (i, &t) in targets.iter().enumerate() {
-        let w = weights.map_or(1.0, |w| w[i]);
-        let mut pool = Pool { sum: w * t, weight: w, count: 1 };
-        if w == 0.0 {
-            // Joins the block before it without moving its mean.
-            match blocks.last_mut() {
-                Some(before) => before.count += 1,
-                None => blocks.push(pool),
-            }
-            continue;
-        }
-        while let Some(before) = blocks.last() {
-            // mean(before) < mean(pool), without the divisions. A block of weight 0 is pooled.
-            if before.sum * pool.weight < pool.sum * before.weight {
-                break;
-            }
-            pool = Pool {
-                sum: before.sum + pool.sum,
-                weight: before.weight + pool.weight,
-                count: before.count + pool.count,
-            };
-            blocks.pop();
-        }
-        blocks.push(pool);
-    }
-    for pool in &blocks {
+    let points = targets.iter().enumerate().map(|(i, &t)| {
+        let weight = weights.map_or(1.0, |w| w[i]);
+        Pool { sum: weight * t, weight, count: 1 }
+    });
+    for pool in pooled(points) {
         let mean = if pool.weight > 0.0 { pool.sum / pool.weight } else { 0.0 };
         values.resize(values.len() + pool.count as usize, mean);
     }
     Ok(())
 }
 
+/// Neighbours that were pooled: the sums over their points.
 #[derive(Debug, Clone, Copy)]
-struct Pool {
-    sum: f64,
-    weight: f64,
-    count: u32,
+pub(crate) struct Pool {
+    /// Of weight times target.
+    pub sum: f64,
+    pub weight: f64,
+    pub count: u32,
+}
+
+/// Pools adjacent violators: the means of what is left increase strictly. A point of weight 0 joins the
+/// pool before it (at the front, the one after it).
+pub(crate) fn pooled(points: impl Iterator<Item = Pool>) -> Vec<Pool> {
+    let mut pools: Vec<Pool> = Vec::new();
+    for mut pool in points {
+        if let Some(before) = pools.last_mut().filter(|_| pool.weight == 0.0) {
+            before.count += pool.count;
+            continue;
+        }
+        // mean(before) < mean(pool), without the divisions. A pool of weight 0 is merged.
+        while let Some(before) =
+            pools.pop_if(|before| !(before.sum * pool.weight < pool.sum * before.weight))
+        {
+            pool.sum += before.sum;
+            pool.weight += before.weight;
+            pool.count += before.count;
+        }
+        pools.push(pool);
+    }
+    pools
 }
 
 fn check(targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
@@ -73,14 +75,7 @@ fn check(targets: &[f64], weights: Option<&[f64]>) -> Result<()> {
         return Err(Error::ElementOutOfDomain { what: "targets", index, value, expected });
     }
     let Some(weights) = weights else { return Ok(()) };
-    if weights.len() != targets.len() {
-        return Err(Error::LengthMismatch {
-            what: "weights",
-            length: weights.len(),
-            other: "targets",
-            other_length: targets.len(),
-        });
-    }
+    same_length(("weights", weights.len()), ("targets", targets.len()))?;
     if let Some(index) = weights.iter().position(|w| !(0.0..=MAX_MAGNITUDE).contains(w)) {
         let (value, expected) = (weights[index], "0 or positive, and at most 1e100");
         return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });

@@ -30,6 +30,7 @@ mod solution;
 mod workspace;
 
 pub use fit::{fit_link, fit_link_with};
+pub(crate) use isotonic::{Pool, pooled};
 pub use isotonic::{isotonic, isotonic_into, minimal_top};
 pub use problem::{ChainProblem, Objective};
 pub use scores::{BinnedChain, BinnedScores, Resort, ScoreOrder};

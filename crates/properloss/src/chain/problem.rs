@@ -1,6 +1,6 @@
 //! The problem: sorted scores, slope bounds, boxes on the two ends, a separable convex objective.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::InverseLink;
 
 /// What is minimised over the chain, point by point.
@@ -125,7 +125,7 @@ impl<'a> ChainProblem<'a> {
             Objective::Quadratic { targets } => (targets, "targets"),
             Objective::Bregman { target_scores, .. } => (target_scores, "target_scores"),
         };
-        same_length(what, targets.len(), m)?;
+        same_length((what, targets.len()), ("scores", m))?;
         check_scores(self.scores)?;
         let quadratic = matches!(self.objective, Objective::Quadratic { .. });
         for (index, &value) in targets.iter().enumerate() {
@@ -140,7 +140,7 @@ impl<'a> ChainProblem<'a> {
         let mut total = m as f64;
         let mut has_zero = false;
         if let Some(weights) = self.weights {
-            same_length("weights", weights.len(), m)?;
+            same_length(("weights", weights.len()), ("scores", m))?;
             total = 0.0;
             for (index, &value) in weights.iter().enumerate() {
                 if !(0.0..=MAX_MAGNITUDE).contains(&value) {
@@ -253,13 +253,6 @@ pub(super) fn ramp(scores: &[f64], slope_min: f64, i: usize) -> f64 {
 pub(super) fn gap(scores: &[f64], freedom: f64, i: usize) -> f64 {
     let dz = scores[i + 1] - scores[i];
     if dz > 0.0 { freedom * dz } else { 0.0 }
-}
-
-pub(super) fn same_length(what: &'static str, length: usize, m: usize) -> Result<()> {
-    if length == m {
-        return Ok(());
-    }
-    Err(Error::LengthMismatch { what, length, other: "scores", other_length: m })
 }
 
 /// Finite, nondecreasing, and of a range that does not overflow.

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::lanes::{Kernel, Lanes, run};
-use super::{Design, FittedScaling, arch, dense};
+use super::lanes::kernel;
+use super::{Design, FittedScaling, dense};
 
 /// Rows scaled and copied out together; two columns-of-eight of them stay in the first cache.
 const BLOCK_ROWS: usize = 128;
@@ -44,7 +44,7 @@ impl Design<'_> {
                     }
                 }
                 let (block, scaled) = (&block[..count * panels], &scaled[..count * panels]);
-                run(arch(), AddGram { block, scaled, count, sums });
+                add_gram(block, scaled, count, sums);
             }
         });
         let mut sums = vec![0.0; width * width];
@@ -79,21 +79,16 @@ impl Design<'_> {
     }
 }
 
-/// Adds `block' scaled` to the upper triangle of `sums`, tiles of 4 × 8 held in registers. Panels
-/// follow one another, `count` rows each. Tiles that touch the diagonal are computed whole.
-struct AddGram<'a> {
-    block: &'a [[f64; 8]],
-    scaled: &'a [[f64; 8]],
-    count: usize,
-    sums: &'a mut [f64],
-}
-
-impl Kernel for AddGram<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call<L: Lanes>(self, lanes: L) {
-        let Self { block, scaled, count, sums } = self;
+kernel! {
+    /// Adds `block' scaled` to the upper triangle of `sums`, tiles of 4 × 8 held in registers. Panels
+    /// follow one another, `count` rows each. Tiles that touch the diagonal are computed whole.
+    fn add_gram<'k>(
+        lanes: L,
+        block: &'k [[f64; 8]],
+        scaled: &'k [[f64; 8]],
+        count: usize,
+        sums: &'k mut [f64],
+    ) -> () {
         let width = block.len() / count * 8;
         for (a, left) in block.chunks_exact(count).enumerate() {
             for (b, right) in scaled.chunks_exact(count).enumerate().skip(a) {

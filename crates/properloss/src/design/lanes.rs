@@ -72,6 +72,38 @@ pub(crate) trait Kernel {
     fn call<L: Lanes>(self, lanes: L) -> Self::Output;
 }
 
+/// A function whose body is compiled once per instruction set: its arguments are the fields of a [`Kernel`].
+macro_rules! kernel {
+    (
+        $(#[$about:meta])*
+        $vis:vis fn $name:ident<$k:lifetime>(
+            $lanes:ident: $set:ident $(, $argument:ident: $type:ty)+ $(,)?
+        ) -> $out:ty $body:block
+    ) => {
+        $(#[$about])*
+        #[allow(clippy::needless_lifetimes)]
+        $vis fn $name<$k>($($argument: $type),+) -> $out {
+            struct Call<$k> {
+                $($argument: $type),+
+            }
+
+            impl<$k> $crate::design::Kernel for Call<$k> {
+                type Output = $out;
+
+                #[inline(always)]
+                fn call<$set: $crate::design::Lanes>(self, $lanes: $set) -> $out {
+                    let Self { $($argument),+ } = self;
+                    $body
+                }
+            }
+
+            $crate::design::run($crate::design::arch(), Call { $($argument),+ })
+        }
+    };
+}
+
+pub(crate) use kernel;
+
 /// Runs a kernel on the given instruction set.
 pub(crate) fn run<K: Kernel>(arch: Arch, kernel: K) -> K::Output {
     match arch {
@@ -179,33 +211,29 @@ impl Lanes for Baseline {
 /// `2^52 + 1023`: added to a whole number `n`, the low bits are the exponent field of `2^n`.
 const EXPONENT: f64 = 4_503_599_627_371_519.0;
 
+/// `1.5 2^52`: adding it rounds to a whole number.
+pub(crate) const WHOLE: f64 = 6_755_399_441_055_744.0;
+/// `log 2` in two parts; a whole number times the first is exact.
+pub(crate) const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+pub(crate) const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+/// `13!`, then `12!` down to `0!`: Taylor's coefficients of the exponential, upside down.
+pub(crate) const FACTORIAL_13: f64 = 6_227_020_800.0;
+#[rustfmt::skip]
+pub(crate) const FACTORIALS: [f64; 13] = [
+    479_001_600.0, 39_916_800.0, 3_628_800.0, 362_880.0, 40_320.0, 5_040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0,
+];
+
 /// `e^x` in every lane for `-708 <= x <= 708`, within 4e-16 of the true value (relative):
 /// `x = n log 2 + r`, `|r| <= log(2)/2`, and Taylor's series of degree 13.
 #[inline(always)]
 pub(crate) fn exp<L: Lanes>(lanes: L, x: L::Vector) -> L::Vector {
-    // 1.5 * 2^52: adding it rounds to a whole number.
-    let magic = lanes.splat(6_755_399_441_055_744.0);
+    let magic = lanes.splat(WHOLE);
     let n = lanes.sub(lanes.fused(magic, x, lanes.splat(std::f64::consts::LOG2_E)), magic);
-    // log 2 in two parts; n times the first is exact.
-    let r = lanes.fused(x, n, lanes.splat(-6.931_471_803_691_238e-1));
-    let r = lanes.fused(r, n, lanes.splat(-1.908_214_929_270_587_7e-10));
-    let mut sum = lanes.splat(1.0 / 6_227_020_800.0);
-    for inverse in [
-        479_001_600.0,
-        39_916_800.0,
-        3_628_800.0,
-        362_880.0,
-        40_320.0,
-        5_040.0,
-        720.0,
-        120.0,
-        24.0,
-        6.0,
-        2.0,
-        1.0,
-        1.0,
-    ] {
-        sum = lanes.fused(lanes.splat(1.0 / inverse), sum, r);
+    let r = lanes.fused(x, n, lanes.splat(-LN2_HIGH));
+    let r = lanes.fused(r, n, lanes.splat(-LN2_LOW));
+    let mut sum = lanes.splat(1.0 / FACTORIAL_13);
+    for factorial in FACTORIALS {
+        sum = lanes.fused(lanes.splat(1.0 / factorial), sum, r);
     }
     lanes.mul(sum, lanes.power_of_two(n))
 }

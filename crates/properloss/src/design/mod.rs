@@ -23,7 +23,10 @@ mod statistics;
 pub use scaling::{FittedScaling, Scaling};
 pub use spectral::SpectralNorm;
 
-pub(crate) use lanes::{Kernel, Lanes, exp, log_one_plus, run};
+pub(crate) use lanes::{
+    FACTORIAL_13, FACTORIALS, Kernel, LN2_HIGH, LN2_LOW, Lanes, WHOLE, exp, kernel, log_one_plus,
+    run,
+};
 
 use crate::error::{Error, Result};
 use crate::sample::{Matrix, Sample};

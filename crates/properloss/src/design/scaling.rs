@@ -1,7 +1,7 @@
 //! Feature scaling: the choice, and what fitting it keeps.
 
 use super::statistics;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, same_length};
 use crate::sample::Sample;
 
 /// How features are scaled before training; fitted to the rows of positive weight.
@@ -79,17 +79,8 @@ impl FittedScaling {
             }
             Self::Standardise { mean, factor } => {
                 for (what, numbers) in [("scaling mean", mean), ("scaling factor", factor)] {
-                    if numbers.len() != columns {
-                        return Err(Error::LengthMismatch {
-                            what,
-                            length: numbers.len(),
-                            other: "columns",
-                            other_length: columns,
-                        });
-                    }
-                    if let Some(index) = numbers.iter().position(|number| !number.is_finite()) {
-                        return Err(Error::NotFinite { what, index, value: numbers[index] });
-                    }
+                    same_length((what, numbers.len()), ("columns", columns))?;
+                    finite(what, numbers)?;
                 }
                 Ok(())
             }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::lanes::{Kernel, Lanes, run, tree_sum};
+use super::lanes::{kernel, tree_sum};
 use super::{dense, sparse};
 use crate::sample::{Matrix, Sample};
 
@@ -11,20 +11,13 @@ const TASK_ROWS: usize = 256;
 
 /// The sum of `values`: blocks as eight lanes each, then the blocks in order.
 pub(super) fn sum(values: &[f64]) -> f64 {
-    values.chunks(1 << 12).map(|values| run(super::arch(), Sum { values })).sum()
+    values.chunks(1 << 12).map(block_sum).sum()
 }
 
-struct Sum<'a> {
-    values: &'a [f64],
-}
-
-impl Kernel for Sum<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn call<L: Lanes>(self, lanes: L) -> f64 {
+kernel! {
+    fn block_sum<'k>(lanes: L, values: &'k [f64]) -> f64 {
         let mut sums = [lanes.splat(0.0); 4];
-        let (groups, rest) = self.values.as_chunks::<32>();
+        let (groups, rest) = values.as_chunks::<32>();
         for group in groups {
             let (parts, _) = group.as_chunks::<8>();
             for k in 0..4 {

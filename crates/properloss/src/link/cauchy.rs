@@ -69,13 +69,7 @@ impl InverseLink for Cauchy {
         LinkSpec::builtin("cauchy")
     }
 
-    fn one_minus_u(&self, z: f64) -> f64 {
-        self.u(-z)
-    }
-
-    fn u_inverse_of_complement(&self, q: f64) -> f64 {
-        -self.u_inverse(q)
-    }
+    symmetric!();
 
     fn upper_potential(&self, z: f64) -> f64 {
         if z.is_nan() { z } else { f64::INFINITY }

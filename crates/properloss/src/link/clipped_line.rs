@@ -67,6 +67,20 @@ impl ClippedLine {
     fn line_from_top(&self, z: f64) -> f64 {
         (-self.a).mul_add(z, self.top.0) + self.top.1
     }
+
+    /// The area below the link up to where it is at `line`: `line²/(2a)`, and beyond 1, where it is
+    /// flat, `1/(2a) + (z - z_max) = (line - 1/2)/a`.
+    fn area(&self, line: f64) -> f64 {
+        if line.is_nan() {
+            f64::NAN
+        } else if line <= 0.0 {
+            0.0
+        } else if line <= 1.0 {
+            0.5 * line * (line / self.a)
+        } else {
+            (line - 0.5) / self.a
+        }
+    }
 }
 
 impl InverseLink for ClippedLine {
@@ -88,18 +102,8 @@ impl InverseLink for ClippedLine {
         if is_probability(p) { (p - self.b) / self.a } else { f64::NAN }
     }
 
-    // (a z + b)²/(2a) on the line; 1/(2a) + (z - z_max) = (a z + b - 1/2)/a beyond it.
     fn potential(&self, z: f64) -> f64 {
-        let line = self.line(z);
-        if line.is_nan() {
-            f64::NAN
-        } else if line <= 0.0 {
-            0.0
-        } else if line <= 1.0 {
-            0.5 * line * (line / self.a)
-        } else {
-            (line - 0.5) / self.a
-        }
+        self.area(self.line(z))
     }
 
     fn conjugate(&self, p: f64) -> f64 {
@@ -119,16 +123,7 @@ impl InverseLink for ClippedLine {
     }
 
     fn upper_potential(&self, z: f64) -> f64 {
-        let line = self.line_from_top(z);
-        if line.is_nan() {
-            f64::NAN
-        } else if line <= 0.0 {
-            0.0
-        } else if line <= 1.0 {
-            0.5 * line * (line / self.a)
-        } else {
-            (line - 0.5) / self.a
-        }
+        self.area(self.line_from_top(z))
     }
 
     fn support(&self) -> (f64, f64) {

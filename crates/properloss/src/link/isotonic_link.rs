@@ -1,7 +1,7 @@
 //! A link with flat pieces, as plain isotonic regression makes them.
 
 use super::{InverseLink, LinkSpec, is_probability};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, same_length};
 
 /// A nondecreasing piecewise-affine inverse link from 0 to 1: [`super::PiecewiseLink`] without the
 /// lower slope bound.
@@ -23,21 +23,12 @@ pub struct IsotonicLink {
 impl IsotonicLink {
     /// From scores, strictly increasing, and probabilities, nondecreasing from 0 to 1.
     pub fn new(z: Vec<f64>, u: Vec<f64>) -> Result<Self> {
-        if z.len() != u.len() {
-            return Err(Error::LengthMismatch {
-                what: "z",
-                length: z.len(),
-                other: "u",
-                other_length: u.len(),
-            });
-        }
+        same_length(("z", z.len()), ("u", u.len()))?;
         if z.len() < 2 {
             return Err(Error::TooShort { what: "z", length: z.len(), minimum: 2 });
         }
         for (what, values) in [("z", &z), ("u", &u)] {
-            if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-                return Err(Error::NotFinite { what, index, value: values[index] });
-            }
+            finite(what, values)?;
         }
         for index in 1..z.len() {
             let (previous, value) = (z[index - 1], z[index]);

@@ -47,17 +47,7 @@ impl InverseLink for Matsushita {
         LinkSpec::builtin("matsushita")
     }
 
-    fn one_minus_u(&self, z: f64) -> f64 {
-        self.u(-z)
-    }
-
-    fn u_inverse_of_complement(&self, q: f64) -> f64 {
-        -self.u_inverse(q)
-    }
-
-    fn upper_potential(&self, z: f64) -> f64 {
-        self.potential(-z)
-    }
+    symmetric!(upper_potential);
 
     // 2 h_b D_U(a, b) = h_a h_b - 1 - ab = (a - b)² / (h_a h_b + 1 + ab): the right form where
     // 1 + ab does not cancel, the left one where a and b lie far apart on the two sides of 0.

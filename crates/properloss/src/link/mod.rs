@@ -3,6 +3,26 @@
 //! One file per link. A link that is listed in [`registry`] can be named by model files and by the
 //! command line, and runs the whole test battery without a new test being written.
 
+/// What `u(-z) = 1 - u(z)` gives a link: the other side without cancellation, and its potential if asked for.
+macro_rules! symmetric {
+    () => {
+        fn one_minus_u(&self, z: f64) -> f64 {
+            self.u(-z)
+        }
+
+        fn u_inverse_of_complement(&self, q: f64) -> f64 {
+            -self.u_inverse(q)
+        }
+    };
+    (upper_potential) => {
+        symmetric!();
+
+        fn upper_potential(&self, z: f64) -> f64 {
+            self.potential(-z)
+        }
+    };
+}
+
 mod cauchy;
 mod clipped_line;
 mod cloglog;

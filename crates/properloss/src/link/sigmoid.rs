@@ -51,17 +51,7 @@ impl InverseLink for Sigmoid {
         LinkSpec::builtin("sigmoid")
     }
 
-    fn one_minus_u(&self, z: f64) -> f64 {
-        self.u(-z)
-    }
-
-    fn u_inverse_of_complement(&self, q: f64) -> f64 {
-        -self.u_inverse(q)
-    }
-
-    fn upper_potential(&self, z: f64) -> f64 {
-        self.potential(-z)
-    }
+    symmetric!(upper_potential);
 
     // u' has its poles at ±iπ, so a quadrature over a length of 1 converges like 12.6^{-2n}.
     fn divergence(&self, a: f64, b: f64) -> f64 {

@@ -5,6 +5,7 @@
 //! which depends on the bins, so they are named.
 
 use super::{Forecasts, Group};
+use crate::chain::{Pool, pooled};
 use crate::error::{Error, Result};
 
 /// How forecasts are put into bins.
@@ -200,46 +201,24 @@ pub fn reliability_curve(
     Ok(blocks(&forecasts.groups(), forecasts.total))
 }
 
-/// Pool adjacent violators: while a block's rate is not above that of the block before, merge.
-fn blocks(groups: &[Group], total: f64) -> Vec<CalibrationBlock> {
-    // Sums first: weight, weight × forecast, weight of the positives.
-    struct Pool {
-        lowest: f64,
-        highest: f64,
-        weight: f64,
-        forecast: f64,
-        positive: f64,
-    }
-    let mut pools: Vec<Pool> = Vec::new();
-    for group in groups {
-        let mut pool = Pool {
-            lowest: group.value,
-            highest: group.value,
-            weight: group.weight,
-            forecast: group.weight * group.value,
-            positive: group.positive,
-        };
-        while let Some(last) = pools.last()
-            && last.positive / last.weight >= pool.positive / pool.weight
-        {
-            pool.lowest = last.lowest;
-            pool.weight += last.weight;
-            pool.forecast += last.forecast;
-            pool.positive += last.positive;
-            pools.pop();
-        }
-        pools.push(pool);
-    }
-    pools
-        .iter()
-        .map(|pool| CalibrationBlock {
-            lowest: pool.lowest,
-            highest: pool.highest,
-            forecast: (pool.forecast / pool.weight).clamp(pool.lowest, pool.highest),
-            rate: pool.positive / pool.weight,
+/// The pools of isotonic regression, each with the forecasts in it.
+fn blocks(mut groups: &[Group], total: f64) -> Vec<CalibrationBlock> {
+    let points =
+        groups.iter().map(|group| Pool { sum: group.positive, weight: group.weight, count: 1 });
+    let block = |pool: Pool| {
+        let (own, rest) = groups.split_at(pool.count as usize);
+        groups = rest;
+        let (lowest, highest) = (own[0].value, own[own.len() - 1].value);
+        let forecast: f64 = own.iter().rev().map(|group| group.weight * group.value).sum();
+        CalibrationBlock {
+            lowest,
+            highest,
+            forecast: (forecast / pool.weight).clamp(lowest, highest),
+            rate: pool.sum / pool.weight,
             weight: pool.weight / total,
-        })
-        .collect()
+        }
+    };
+    pooled(points).into_iter().map(block).collect()
 }
 
 /// The CORP decomposition of the Brier score. With `S` the score of the forecasts, `S_C` of the

@@ -3,7 +3,7 @@
 use super::{
     CorpDecomposition, LOG_LOSS_CLIP, Summary, auc, corp_decomposition, expected_calibration_error,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, class_labels};
 
 /// All measures of probabilities of several classes.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,14 +50,7 @@ impl ClassSummary {
             let length = probabilities.len();
             return Err(Error::MatrixShape { rows, columns: classes, length });
         }
-        if let Some(index) = labels.iter().position(|&y| y as usize >= classes) {
-            return Err(Error::ElementOutOfDomain {
-                what: "labels",
-                index,
-                value: f64::from(labels[index]),
-                expected: "a class, from 0 to below the number of classes",
-            });
-        }
+        class_labels(labels, classes)?;
         let mut each = Vec::with_capacity(classes);
         for class in 0..classes {
             each.push(against_the_rest(probabilities, labels, classes, class, weights)?);

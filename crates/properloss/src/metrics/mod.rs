@@ -19,7 +19,7 @@ pub use classes::{ClassMeasures, ClassSummary, most_probable};
 pub use ranking::auc;
 pub use scoring::{LOG_LOSS_CLIP, accuracy, brier, log_loss};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, each, row_weights, same_length};
 
 /// Everything at once, as `evaluate` and `compare` print it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,10 +92,7 @@ impl<'a> Forecasts<'a> {
         weights: Option<&'a [f64]>,
     ) -> Result<Self> {
         let what = "probabilities";
-        if let Some(index) = values.iter().position(|value| !(0.0..=1.0).contains(value)) {
-            let (value, expected) = (values[index], "in [0, 1]");
-            return Err(Error::ElementOutOfDomain { what, index, value, expected });
-        }
+        each(what, values, "in [0, 1]", |p| (0.0..=1.0).contains(&p))?;
         Self::checked(what, values, labels, weights)
     }
 
@@ -109,25 +106,15 @@ impl<'a> Forecasts<'a> {
         if length == 0 {
             return Err(Error::TooShort { what, length, minimum: 1 });
         }
-        if labels.len() != length {
-            let (other, other_length) = ("labels", labels.len());
-            return Err(Error::LengthMismatch { what, length, other, other_length });
-        }
+        same_length((what, length), ("labels", labels.len()))?;
         if let Some(index) = labels.iter().position(|&label| label > 1) {
             let (value, expected) = (f64::from(labels[index]), "0 or 1");
             return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected });
         }
         let mut total = length as f64;
         if let Some(weights) = weights {
-            if weights.len() != length {
-                let (other, other_length) = ("weights", weights.len());
-                return Err(Error::LengthMismatch { what, length, other, other_length });
-            }
-            if let Some(index) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
-                let expected = "0 (the row is left out) or positive, and finite";
-                let value = weights[index];
-                return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
-            }
+            same_length((what, length), ("weights", weights.len()))?;
+            row_weights(weights)?;
             total = weights.iter().sum();
         }
         if !(total > 0.0 && total.is_finite()) {

@@ -9,34 +9,29 @@
 use super::link::{self, Link, Parts, ShareBound};
 use super::sample::{Assignment, assign};
 use super::{LEAST_RAMPS, RAMP_DOUBT, RAMP_TAUS, Scored, blended_likelihood, sigmoid};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, class_labels, row_weights, same_length};
 use crate::link::vector::{Mixture, VectorLink, log_sum_exp, softmax_into};
+use crate::options::options;
 use crate::proper::Folds;
-use crate::setters::setters;
 
 /// What a temperature costs in the score: one nat.
 const TEMPERATURE_PRICE: f64 = 1.0;
 
-/// Options of the calibrator for several classes.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct MulticlassCalibrator {
-    /// Who is held out with whom.
-    pub folds: Folds,
-    /// Whether probabilities go in, and not scores.
-    pub probabilities: bool,
-    /// Keep the order of the classes: no floors of single classes, no ramps.
-    pub preserve_order: bool,
-    /// The ratios `tau >= 1` that are weighed; the first is 1.
-    pub share_bounds: Vec<f64>,
+options! {
+    /// Options of the calibrator for several classes.
+    #[derive(Debug, Clone, PartialEq)]
+    #[non_exhaustive]
+    pub struct MulticlassCalibrator {
+        /// Who is held out with whom.
+        pub folds: Folds => with_folds,
+        /// Whether probabilities go in, and not scores.
+        pub probabilities: bool => with_probabilities,
+        /// Keep the order of the classes: no floors of single classes, no ramps.
+        pub preserve_order: bool => with_preserve_order,
+        /// The ratios `tau >= 1` that are weighed; the first is 1.
+        pub share_bounds: Vec<f64> => with_share_bounds,
+    }
 }
-
-setters!(MulticlassCalibrator {
-    with_folds = folds: Folds,
-    with_probabilities = probabilities: bool,
-    with_preserve_order = preserve_order: bool,
-    with_share_bounds = share_bounds: Vec<f64>,
-});
 
 impl Default for MulticlassCalibrator {
     fn default() -> Self {
@@ -79,24 +74,13 @@ impl MulticlassCalibrator {
         if scores.len() != rows * classes || rows == 0 {
             return Err(Error::MatrixShape { rows, columns: classes, length: scores.len() });
         }
-        check_labels(labels, classes)?;
+        class_labels(labels, classes)?;
         let weights = match weights {
             Some(weights) => weights.to_vec(),
             None => vec![1.0; rows],
         };
-        if weights.len() != rows {
-            let (length, other_length) = (weights.len(), rows);
-            return Err(Error::LengthMismatch {
-                what: "weights",
-                length,
-                other: "rows",
-                other_length,
-            });
-        }
-        if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            let (value, expected) = (weights[index], "0 (the row is left out) or positive");
-            return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
-        }
+        same_length(("weights", weights.len()), ("rows", rows))?;
+        row_weights(&weights)?;
         let kept = weights.iter().filter(|w| **w > 0.0).count();
         let margin = self.probabilities.then(|| 0.5 / kept.max(1) as f64 / classes as f64);
         let mut z = to_scores(scores, classes, margin)?;
@@ -166,18 +150,6 @@ fn as_they_are(classes: usize, margin: Option<f64>) -> Result<MulticlassCalibrat
         ratios: vec![ShareBound { tau: 1.0, log_loss: f64::NAN, score: 0.0, weight: 1.0 }],
         held_out_log_loss: [f64::NAN; 2],
     })
-}
-
-fn check_labels(labels: &[u32], classes: usize) -> Result<()> {
-    if let Some(index) = labels.iter().position(|&y| y as usize >= classes) {
-        return Err(Error::ElementOutOfDomain {
-            what: "labels",
-            index,
-            value: f64::from(labels[index]),
-            expected: "a class, from 0 to below the number of classes",
-        });
-    }
-    Ok(())
 }
 
 /// Scores as they are, or `log(p + margin)`.

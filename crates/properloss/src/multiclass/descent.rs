@@ -7,6 +7,7 @@
 use super::curve::Curve;
 use super::metric::Metric;
 use super::rows::{Rows, Sums};
+use crate::linalg::dot_rounded as dot;
 
 /// Steps remembered.
 const MEMORY: usize = 12;
@@ -124,18 +125,6 @@ fn penalised(loss: f64, w: &[f64], penalty: &[f64]) -> f64 {
 fn with_penalty(v: &[f64], w: &[f64], penalty: &[f64]) -> Vec<f64> {
     let all = penalty.iter().cycle();
     v.iter().zip(w).zip(all).map(|((v, w), p)| v + p * w).collect()
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (a_blocks, a_rest) = a.as_chunks::<8>();
-    let (b_blocks, b_rest) = b.as_chunks::<8>();
-    for (a, b) in a_blocks.iter().zip(b_blocks) {
-        for l in 0..8 {
-            lanes[l] += a[l] * b[l];
-        }
-    }
-    lanes.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
 }
 
 fn add(c: f64, x: &[f64], y: &mut [f64]) {

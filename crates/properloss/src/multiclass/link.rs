@@ -14,7 +14,7 @@ use super::curve::{TEMPERATURES, powers};
 use super::math::Eight;
 use super::sample::Assignment;
 use super::weights::{Dictionary, GAP, Weights};
-use crate::design::{Kernel, Lanes, arch, run};
+use crate::design::kernel;
 use crate::error::Result;
 use crate::link::vector::{ClassRamp, Mixture, Ramp};
 
@@ -183,32 +183,28 @@ fn dictionary(scored: Scored<'_>, parts: Parts) -> Dictionary {
         .zip(scored.z.par_chunks(8 * k).zip(scored.labels.par_chunks(8)))
         .with_min_len(32)
         .for_each(|((index, value), (z, labels))| {
-            run(arch(), Entries { z, labels, classes: k, parts, per_row, index, value });
+            entries(z, labels, k, parts, per_row, index, value);
         });
     let first = temperatures + floors;
     let runs = (0..ramps).map(|c| (first + c * RAMPS, first + (c + 1) * RAMPS)).collect();
     Dictionary { per_row, index, value, parts: first + ramps * RAMPS, runs }
 }
 
-/// The entries of up to eight rows.
-struct Entries<'a> {
-    z: &'a [f64],
-    labels: &'a [u32],
-    classes: usize,
-    parts: Parts,
-    per_row: usize,
-    index: &'a mut [u32],
-    value: &'a mut [f64],
-}
-
-impl Kernel for Entries<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call<L: Lanes>(self, _: L) {
-        let (k, rows) = (self.classes, self.labels.len());
+kernel! {
+    /// The entries of up to eight rows.
+    fn entries<'k>(
+        _lanes: L,
+        z: &'k [f64],
+        labels: &'k [u32],
+        k: usize,
+        parts: Parts,
+        per_row: usize,
+        index: &'k mut [u32],
+        value: &'k mut [f64],
+    ) -> () {
+        let rows = labels.len();
         let at = |c: usize| -> Eight {
-            std::array::from_fn(|l| if l < rows { self.z[l * k + c] } else { 0.0 })
+            std::array::from_fn(|l| if l < rows { z[l * k + c] } else { 0.0 })
         };
         let mut top = at(0);
         for c in 1..k {
@@ -218,14 +214,14 @@ impl Kernel for Entries<'_> {
         let mut sum = [[0.0; 8]; 7];
         let mut label = [[0.0; 8]; 7];
         let mut powers_of = [[0.0; 8]; 7];
-        let mut e = vec![[0.0; 8]; if self.parts == Parts::Ramps { k } else { 0 }];
+        let mut e = vec![[0.0; 8]; if parts == Parts::Ramps { k } else { 0 }];
         for c in 0..k {
             let z = at(c);
             powers(&std::array::from_fn(|l| z[l] - top[l]), &mut powers_of);
             for t in 0..7 {
                 for l in 0..8 {
                     sum[t][l] += powers_of[t][l];
-                    let own = l < rows && self.labels[l] as usize == c;
+                    let own = l < rows && labels[l] as usize == c;
                     label[t][l] += if own { powers_of[t][l] } else { 0.0 };
                 }
             }
@@ -233,22 +229,20 @@ impl Kernel for Entries<'_> {
                 *e = powers_of[0];
             }
         }
-        let rows = self
-            .index
-            .chunks_exact_mut(self.per_row)
-            .zip(self.value.chunks_exact_mut(self.per_row));
+        let rows = index.chunks_exact_mut(per_row)
+            .zip(value.chunks_exact_mut(per_row));
         for (l, (index, value)) in rows.enumerate() {
             for t in 0..7 {
                 index[t] = t as u32;
                 value[t] = label[t][l] / sum[t][l];
             }
-            let y = self.labels[l] as usize;
-            if self.parts == Parts::UniformFloor {
+            let y = labels[l] as usize;
+            if parts == Parts::UniformFloor {
                 (index[7], value[7]) = (7, 1.0 / k as f64);
                 continue;
             }
             (index[7], value[7]) = ((7 + y) as u32, 1.0);
-            if self.parts != Parts::Ramps {
+            if parts != Parts::Ramps {
                 continue;
             }
             for c in 0..k {

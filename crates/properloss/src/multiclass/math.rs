@@ -1,7 +1,10 @@
 //! `exp` and `log` of eight numbers at once, branch-free, the same bits on every instruction set.
 //!
 //! Plain arithmetic on arrays: inlined into a [`Kernel`](crate::design::Kernel), the compiler turns
-//! each loop into registers of that kernel's instruction set.
+//! each loop into registers of that kernel's instruction set. Unlike the `exp` of `design/`, which fuses
+//! multiplication and addition, it rounds after both: the probabilities of several classes keep their bits.
+
+use crate::design::{FACTORIAL_13, FACTORIALS, LN2_HIGH, LN2_LOW, WHOLE};
 
 /// Eight rows.
 pub(super) type Eight = [f64; 8];
@@ -22,30 +25,13 @@ pub(super) fn zip(a: &Eight, b: &Eight, f: impl Fn(f64, f64) -> f64) -> Eight {
 /// `2^n` from the bits of `n + 1.5 2^52`.
 #[inline(always)]
 pub(super) fn exp(x: &Eight) -> Eight {
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
-    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     map(x, |x| {
         let x = if x < -708.0 { -708.0 } else { x };
-        let shifted = x * std::f64::consts::LOG2_E + MAGIC;
-        let n = shifted - MAGIC;
+        let shifted = x * std::f64::consts::LOG2_E + WHOLE;
+        let n = shifted - WHOLE;
         let r = (x - n * LN2_HIGH) - n * LN2_LOW;
-        let mut sum = 1.0 / 6_227_020_800.0;
-        for factorial in [
-            479_001_600.0,
-            39_916_800.0,
-            3_628_800.0,
-            362_880.0,
-            40_320.0,
-            5_040.0,
-            720.0,
-            120.0,
-            24.0,
-            6.0,
-            2.0,
-            1.0,
-            1.0,
-        ] {
+        let mut sum = 1.0 / FACTORIAL_13;
+        for factorial in FACTORIALS {
             sum = sum * r + 1.0 / factorial;
         }
         let power = f64::from_bits((shifted.to_bits().wrapping_add(1023)) << 52);
@@ -59,16 +45,13 @@ pub(super) fn exp(x: &Eight) -> Eight {
 #[inline(always)]
 pub(super) fn log(x: &Eight) -> Eight {
     const HALF_SQRT: u64 = 0x3FE6_A09E_667F_3BCD; // 1/√2
-    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     map(x, |x| {
         let bits = x.to_bits();
         // The exponent as a signed number in the upper bits.
         let e = (bits.wrapping_sub(HALF_SQRT) as i64) >> 52;
         let m = f64::from_bits(bits.wrapping_sub((e << 52) as u64));
         // e + 1.5 2^52, in the bits of a double.
-        let e = f64::from_bits((e as u64).wrapping_add(0x4338_0000_0000_0000))
-            - 6_755_399_441_055_744.0;
+        let e = f64::from_bits((e as u64).wrapping_add(0x4338_0000_0000_0000)) - WHOLE;
         let s = (m - 1.0) / (m + 1.0);
         let square = s * s;
         let mut sum = 1.0 / 23.0;

@@ -31,11 +31,11 @@ pub use path::ClassPathPoint;
 pub use sample::{ClassSample, NEVER};
 
 use crate::design::{Design, FittedScaling, Intercept, Scaling};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::vector::Mixture;
+use crate::options::options;
 use crate::proper::Folds;
 use crate::sample::{Matrix, Sample};
-use crate::setters::setters;
 use curve::Curve;
 use descent::{States, Stop};
 use link::{Link, Parts, Scored};
@@ -55,48 +55,40 @@ const REFIT_STOP: Stop = Stop { decrease: 1e-2, max_steps: 10 };
 /// The ratios of the link with ramps.
 const RAMP_TAUS: [f64; 2] = [2.5, 10.0];
 
-/// Options of the default estimator for several classes; the defaults need no thought.
-///
-/// ```
-/// use properloss::multiclass::{ClassSample, MulticlassProperLoss};
-/// use properloss::sample::Matrix;
-///
-/// let x: Vec<f64> = (0..60).map(|i| f64::from(i % 30)).collect();
-/// let y: Vec<u32> = (0..60).map(|i| i % 30 / 10).collect();
-/// let sample = ClassSample::new(Matrix::dense_f64(&x, 60, 1)?, &y, 3, None)?;
-/// let fit = MulticlassProperLoss::default().fit(&sample)?;
-/// let p = fit.probabilities(&Matrix::dense_f64(&[2.0, 27.0], 2, 1)?)?;
-/// assert!(p[0] > 0.5 && p[5] > 0.5);
-/// # Ok::<(), properloss::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct MulticlassProperLoss {
-    /// Who is held out with whom.
-    pub folds: Folds,
-    /// Factors on the weights of the classes; empty for 1 each.
-    pub class_weight: Vec<f64>,
-    /// `log10(2 C d)` of the path's strengths, increasing.
-    pub grid: Vec<f64>,
-    /// Exponents `a` of the column scales that are weighed.
-    pub scale_exponents: Vec<f64>,
-    /// The ratios `tau >= 1` that are weighed, increasing; the first is 1, the softmax itself.
-    pub share_bounds: Vec<f64>,
-    /// Whether the weights are fitted again under the link.
-    pub refit: bool,
-    /// Keep the order of the classes: no floors of single classes, no ramps.
-    pub preserve_order: bool,
+options! {
+    /// Options of the default estimator for several classes; the defaults need no thought.
+    ///
+    /// ```
+    /// use properloss::multiclass::{ClassSample, MulticlassProperLoss};
+    /// use properloss::sample::Matrix;
+    ///
+    /// let x: Vec<f64> = (0..60).map(|i| f64::from(i % 30)).collect();
+    /// let y: Vec<u32> = (0..60).map(|i| i % 30 / 10).collect();
+    /// let sample = ClassSample::new(Matrix::dense_f64(&x, 60, 1)?, &y, 3, None)?;
+    /// let fit = MulticlassProperLoss::default().fit(&sample)?;
+    /// let p = fit.probabilities(&Matrix::dense_f64(&[2.0, 27.0], 2, 1)?)?;
+    /// assert!(p[0] > 0.5 && p[5] > 0.5);
+    /// # Ok::<(), properloss::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    #[non_exhaustive]
+    pub struct MulticlassProperLoss {
+        /// Who is held out with whom.
+        pub folds: Folds => with_folds,
+        /// Factors on the weights of the classes; empty for 1 each.
+        pub class_weight: Vec<f64> => with_class_weight,
+        /// `log10(2 C d)` of the path's strengths, increasing.
+        pub grid: Vec<f64> => with_grid,
+        /// Exponents `a` of the column scales that are weighed.
+        pub scale_exponents: Vec<f64> => with_scale_exponents,
+        /// The ratios `tau >= 1` that are weighed, increasing; the first is 1, the softmax itself.
+        pub share_bounds: Vec<f64> => with_share_bounds,
+        /// Whether the weights are fitted again under the link.
+        pub refit: bool => with_refit,
+        /// Keep the order of the classes: no floors of single classes, no ramps.
+        pub preserve_order: bool => with_preserve_order,
+    }
 }
-
-setters!(MulticlassProperLoss {
-    with_folds = folds: Folds,
-    with_class_weight = class_weight: Vec<f64>,
-    with_grid = grid: Vec<f64>,
-    with_scale_exponents = scale_exponents: Vec<f64>,
-    with_share_bounds = share_bounds: Vec<f64>,
-    with_refit = refit: bool,
-    with_preserve_order = preserve_order: bool,
-});
 
 impl Default for MulticlassProperLoss {
     fn default() -> Self {
@@ -346,14 +338,10 @@ pub fn class_scores(
     intercepts: &[f64],
 ) -> Result<Vec<f64>> {
     let (classes, columns) = (intercepts.len(), matrix.columns());
-    if coefficients.len() != classes * columns {
-        return Err(Error::LengthMismatch {
-            what: "columns of X times classes",
-            length: classes * columns,
-            other: "coefficients",
-            other_length: coefficients.len(),
-        });
-    }
+    same_length(
+        ("columns of X times classes", classes * columns),
+        ("coefficients", coefficients.len()),
+    )?;
     let design = Design::with_fitted(*matrix, FittedScaling::None, Intercept::Learned)?;
     let rows = matrix.rows();
     let mut result = vec![0.0; rows * classes];

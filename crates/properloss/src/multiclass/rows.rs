@@ -10,7 +10,7 @@ use super::curve::Curve;
 use super::math::Eight;
 use super::panel::{Adjoint, EIGHTS, Labels, Losses, PANEL, Panel, STRIP, Scores};
 use super::sample::Assignment;
-use crate::design::{Kernel, Lanes, arch, run};
+use crate::design::{arch, kernel, run};
 use crate::link::vector::softmax_into;
 use crate::sample::{Dense, Matrix, Storage};
 
@@ -322,10 +322,7 @@ impl SparseWeights {
         for i in 0..count {
             sums.copy_from_slice(&self.shift);
             rows.matrix.for_each_in_row(start + i, |j, x| {
-                run(
-                    arch(),
-                    AddScaled { x, from: &self.w[j * self.width..][..self.width], to: &mut sums },
-                );
+                add_scaled(x, &self.w[j * self.width..][..self.width], &mut sums);
             });
             z.iter_mut().zip(&sums).for_each(|(z, sum)| z[i / 8][i % 8] = *sum);
         }
@@ -343,10 +340,7 @@ impl SparseWeights {
         for i in 0..count {
             row.iter_mut().zip(r).for_each(|(target, r)| *target = r[i / 8][i % 8]);
             rows.matrix.for_each_in_row(start + i, |j, x| {
-                run(
-                    arch(),
-                    AddScaled { x, from: &row, to: &mut raw[j * self.width..][..self.width] },
-                );
+                add_scaled(x, &row, &mut raw[j * self.width..][..self.width]);
             });
             let last = raw.len() - self.width;
             raw[last..].iter_mut().zip(&row).for_each(|(sum, r)| *sum += r);
@@ -373,22 +367,11 @@ impl SparseWeights {
     }
 }
 
-/// `to += x from`, both of a whole number of eights.
-struct AddScaled<'a> {
-    x: f64,
-    from: &'a [f64],
-    to: &'a mut [f64],
-}
-
-impl Kernel for AddScaled<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call<L: Lanes>(self, lanes: L) {
-        let x = lanes.splat(self.x);
-        for (to, from) in
-            self.to.as_chunks_mut::<8>().0.iter_mut().zip(self.from.as_chunks::<8>().0)
-        {
+kernel! {
+    /// `to += x from`, both of a whole number of eights.
+    fn add_scaled<'k>(lanes: L, x: f64, from: &'k [f64], to: &'k mut [f64]) -> () {
+        let x = lanes.splat(x);
+        for (to, from) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.as_chunks::<8>().0) {
             *to = lanes.array(lanes.fused(lanes.load(&*to), x, lanes.load(from)));
         }
     }

@@ -1,7 +1,7 @@
 //! Examples of several classes, and who is held out with whom.
 
-use crate::error::{Error, Result};
-use crate::proper::{Folds, Random};
+use crate::error::{Error, Result, class_labels, same_length};
+use crate::proper::{Folds, Random, check_count};
 use crate::sample::{Matrix, Sample};
 
 /// Rows, labels `0..K`, weights. *Invariant*: everything a [`Sample`] guarantees, `K >= 2`, and
@@ -25,14 +25,7 @@ impl<'a> ClassSample<'a> {
         if classes < 2 {
             return Err(Error::TooShort { what: "classes", length: classes, minimum: 2 });
         }
-        if let Some(index) = labels.iter().position(|&y| y as usize >= classes) {
-            return Err(Error::ElementOutOfDomain {
-                what: "labels",
-                index,
-                value: f64::from(labels[index]),
-                expected: "a class, from 0 to below the number of classes",
-            });
-        }
+        class_labels(labels, classes)?;
         // The checks of the values are those of class 0 against the rest; an empty class is named
         // before it can be mistaken for "one class only".
         if labels.len() == matrix.rows() && weights.is_none_or(|w| w.len() == labels.len()) {
@@ -109,12 +102,12 @@ pub(super) fn assign(
             (stratified(labels, &sizes, &kept, count, *seed), count)
         }
         Folds::Grouped { groups, count, seed } => {
-            check_length("groups", groups.len(), labels.len())?;
+            same_length(("groups", groups.len()), ("labels", labels.len()))?;
             let count = check_count(*count)?;
             (grouped(labels, &sizes, groups, &kept, count, *seed)?, count)
         }
         Folds::Given(of_row) => {
-            check_length("folds", of_row.len(), labels.len())?;
+            same_length(("folds", of_row.len()), ("labels", labels.len()))?;
             let count = kept.iter().map(|&i| of_row[i] as usize + 1).max().unwrap_or(0);
             (of_row.clone(), check_count(count)?)
         }
@@ -137,21 +130,6 @@ pub(super) fn assign(
         return Err(Error::NothingToHoldOut { classes });
     }
     Ok(Assignment { of_row, count, scored })
-}
-
-fn check_count(count: usize) -> Result<usize> {
-    if (2..=1024).contains(&count) {
-        return Ok(count);
-    }
-    let expected = "from 2 to 1024";
-    Err(Error::OutOfDomain { what: "the number of folds", value: count as f64, expected })
-}
-
-fn check_length(what: &'static str, length: usize, rows: usize) -> Result<()> {
-    if length == rows {
-        return Ok(());
-    }
-    Err(Error::LengthMismatch { what, length, other: "labels", other_length: rows })
 }
 
 /// Deals the shuffled rows of one class after the other to the folds in turn.

@@ -291,7 +291,8 @@ fn nonnegative_step(h: &[f64], g: &[f64], total: f64, b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// `(H_PP + ridge)^-1 c_P` by Cholesky.
+/// `(H_PP + ridge)^-1 c_P` by Cholesky, of some ten rows and often singular: unlike those of `linalg`, no pivot
+/// falls below the ridge.
 fn solve_symmetric(h: &[f64], n: usize, free: &[usize], c: &[f64], ridge: f64) -> Vec<f64> {
     let m = free.len();
     let mut l = vec![0.0; m * m];

@@ -1,4 +1,6 @@
-//! The Cholesky factor of a small dense matrix.
+//! The Cholesky factor of a small dense matrix, or word that it has none.
+
+use crate::linalg::dot_rounded as dot;
 
 /// Solves `A p = b` in place of `b`, `A` symmetric and row-major, overwritten by its factor `L`
 /// (lower triangle, `A = L L'`). `false` if a pivot is not positive beyond rounding: `A` is not
@@ -35,20 +37,6 @@ pub(super) fn solve(a: &mut [f64], b: &mut [f64]) -> bool {
         }
     }
     true
-}
-
-/// `a·b` in eight lanes.
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (a_groups, a_rest) = a.as_chunks::<8>();
-    let (b_groups, b_rest) = b.as_chunks::<8>();
-    for (a, b) in a_groups.iter().zip(b_groups) {
-        for l in 0..8 {
-            lanes[l] += a[l] * b[l];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    lanes.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 
 use crate::link::InverseLink;
 use crate::loss::LossKind;
-use crate::setters::setters;
+use crate::options::options;
 
 /// What is minimised.
 #[derive(Debug, Clone, Copy)]
@@ -50,19 +50,19 @@ pub enum Solver {
     ConjugateGradient,
 }
 
-/// When to stop, and how to step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub struct Options {
-    /// Converged when the Euclidean norm of the gradient is at most this.
-    pub gradient_tolerance: f64,
-    /// At most this many Newton steps.
-    pub max_iter: usize,
-    /// How the steps are solved for.
-    pub solver: Solver,
+options! {
+    /// When to stop, and how to step.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    #[non_exhaustive]
+    pub struct Options {
+        /// Converged when the Euclidean norm of the gradient is at most this.
+        pub gradient_tolerance: f64 => with_gradient_tolerance,
+        /// At most this many Newton steps.
+        pub max_iter: usize => with_max_iter,
+        /// How the steps are solved for.
+        pub solver: Solver => with_solver,
+    }
 }
-
-setters!(Options { with_gradient_tolerance = gradient_tolerance: f64, with_max_iter = max_iter: usize, with_solver = solver: Solver });
 
 impl Default for Options {
     fn default() -> Self {

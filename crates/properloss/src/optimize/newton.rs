@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use super::cholesky::dot;
 use super::step::Stepper;
 use super::{Iteration, Minimum, Options, Problem, Solver, Stop, Watch, line_search};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, same_length};
+use crate::linalg::dot_rounded as dot;
 use crate::rows::Rows;
 
 /// Damping of the first step, relative to the largest curvature seen.
@@ -187,17 +187,8 @@ pub fn minimise(
 }
 
 fn check(problem: &Problem<'_>, rows: &dyn Rows, start: &[f64]) -> Result<()> {
-    if start.len() != rows.dimension() {
-        return Err(Error::LengthMismatch {
-            what: "start",
-            length: start.len(),
-            other: "coefficients",
-            other_length: rows.dimension(),
-        });
-    }
-    if let Some(index) = start.iter().position(|w| !w.is_finite()) {
-        return Err(Error::NotFinite { what: "start", index, value: start[index] });
-    }
+    same_length(("start", start.len()), ("coefficients", rows.dimension()))?;
+    finite("start", start)?;
     if problem.l2 >= 0.0 && problem.l2.is_finite() {
         return Ok(());
     }

@@ -1,8 +1,9 @@
 //! The Newton step: `(H + D) p = -g`, `H = X̃' diag(h) X̃ + l2 I'`.
 
-use super::cholesky::{self, dot};
+use super::cholesky;
 use super::{Problem, Solver};
 use crate::error::Result;
+use crate::linalg::dot_rounded as dot;
 use crate::rows::{Question, Rows};
 
 /// Up to this dimension the matrix is always formed: it costs less than the passes of a few

@@ -5,7 +5,7 @@ mod simplify;
 
 pub use simplify::Simplified;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// A continuous, strictly increasing, piecewise-affine function given by its knots.
 ///
@@ -49,14 +49,7 @@ impl TryFrom<Knots> for PiecewiseAffine {
 impl PiecewiseAffine {
     /// From knots `(x_k, y_k)` in order; O(K).
     pub fn new(x: Vec<f64>, y: Vec<f64>) -> Result<Self> {
-        if x.len() != y.len() {
-            return Err(Error::LengthMismatch {
-                what: "x",
-                length: x.len(),
-                other: "y",
-                other_length: y.len(),
-            });
-        }
+        same_length(("x", x.len()), ("y", y.len()))?;
         if x.len() < 2 {
             return Err(Error::TooShort { what: "x", length: x.len(), minimum: 2 });
         }
@@ -219,14 +212,7 @@ fn interpolate_piece(x: &[f64], y: &[f64], k: usize, at: f64) -> f64 {
 
 /// [`interpolate`] at each of `at`, which increases; the piece only moves to the right.
 fn merge(x: &[f64], y: &[f64], what: &'static str, at: &[f64], out: &mut [f64]) -> Result<()> {
-    if at.len() != out.len() {
-        return Err(Error::LengthMismatch {
-            what,
-            length: at.len(),
-            other: "out",
-            other_length: out.len(),
-        });
-    }
+    same_length((what, at.len()), ("out", out.len()))?;
     let last = x.len() - 1;
     let Some(first) = at.first() else { return Ok(()) };
     let mut k = x.partition_point(|x| x <= first).clamp(1, last) - 1;

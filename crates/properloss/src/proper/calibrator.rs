@@ -12,9 +12,9 @@ use super::folds::Folds;
 use super::inside;
 use super::lines;
 use super::smooth::{self, Bins, LinkPoint, Smooth};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, row_weights};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
-use crate::setters::setters;
+use crate::options::options;
 
 /// What goes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,23 +45,19 @@ impl ScoreKind {
     }
 }
 
-/// Options of the calibrator; the defaults need no thought.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Calibrator {
-    /// Who is held out with whom.
-    pub folds: Folds,
-    /// Scores or probabilities.
-    pub kind: ScoreKind,
-    /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing.
-    pub smoothness: Vec<f64>,
+options! {
+    /// Options of the calibrator; the defaults need no thought.
+    #[derive(Debug, Clone, PartialEq)]
+    #[non_exhaustive]
+    pub struct Calibrator {
+        /// Who is held out with whom.
+        pub folds: Folds => with_folds,
+        /// Scores or probabilities.
+        pub kind: ScoreKind => with_kind,
+        /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing.
+        pub smoothness: Vec<f64> => with_smoothness,
+    }
 }
-
-setters!(Calibrator {
-    with_folds = folds: Folds,
-    with_kind = kind: ScoreKind,
-    with_smoothness = smoothness: Vec<f64>,
-});
 
 impl Default for Calibrator {
     fn default() -> Self {
@@ -179,9 +175,7 @@ impl Calibration {
 
     /// [`Self::probability`] for many scores, which must be finite.
     pub fn probabilities(&self, scores: &[f64]) -> Result<Vec<f64>> {
-        if let Some(index) = scores.iter().position(|s| !s.is_finite()) {
-            return Err(Error::NotFinite { what: "scores", index, value: scores[index] });
-        }
+        finite("scores", scores)?;
         Ok(scores.iter().map(|&score| self.probability(score)).collect())
     }
 }
@@ -220,13 +214,7 @@ pub(super) fn check(scores: &[f64], labels: &[u8], weights: &[f64]) -> Result<()
             });
         }
     }
-    for (index, &value) in weights.iter().enumerate() {
-        if !(value >= 0.0 && value.is_finite()) {
-            let expected = "0 (the row is left out) or positive, and finite";
-            return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
-        }
-    }
-    Ok(())
+    row_weights(weights)
 }
 
 fn has_both(labels: &[u8], weights: &[f64]) -> bool {

@@ -17,7 +17,7 @@ use super::folds::{Folds, Random};
 use super::smooth::{PRICE, SmoothLink};
 use super::{Calibration, Calibrator, ProperFit, ProperLoss, ScoreKind, inside};
 use crate::calibration_certificate::{FitBound, Forecasts, averaging_cost};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::{InverseLink, Sigmoid};
 use crate::sample::Sample;
 
@@ -67,14 +67,7 @@ impl ProperLoss {
             return Ok(None);
         }
         let rows = sample.rows();
-        if fit.held_out_scores.len() != rows {
-            return Err(Error::LengthMismatch {
-                what: "held_out_scores",
-                length: fit.held_out_scores.len(),
-                other: "rows",
-                other_length: rows,
-            });
-        }
+        same_length(("held_out_scores", fit.held_out_scores.len()), ("rows", rows))?;
         let weights: Vec<f64> = (0..rows).map(|i| sample.weight(i)).collect();
         let sigmoid: Vec<f64> = fit.point_scores.iter().map(|&s| inside(Sigmoid.u(s))).collect();
         let held_out: Vec<f64> = fit.held_out_scores.iter().map(|&z| fit.link.u(z)).collect();

@@ -1,6 +1,6 @@
 //! Which rows are held out together.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// How rows are put into folds for cross-validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,11 +54,11 @@ impl Folds {
                 stratified(labels, &kept, check_count(*count)?, *seed)
             }
             Self::Grouped { groups, count, seed } => {
-                check_length("groups", groups.len(), labels.len())?;
+                same_length(("groups", groups.len()), ("labels", labels.len()))?;
                 grouped(labels, groups, &kept, check_count(*count)?, *seed)?
             }
             Self::Given(of_row) => {
-                check_length("folds", of_row.len(), labels.len())?;
+                same_length(("folds", of_row.len()), ("labels", labels.len()))?;
                 let count = kept.iter().map(|&i| of_row[i] as usize + 1).max().unwrap_or(0);
                 Assignment { of_row: of_row.clone(), count: check_count(count)? }
             }
@@ -90,19 +90,12 @@ impl Assignment {
     }
 }
 
-pub(super) fn check_count(count: usize) -> Result<usize> {
+pub(crate) fn check_count(count: usize) -> Result<usize> {
     if (2..=1024).contains(&count) {
         return Ok(count);
     }
     let expected = "from 2 to 1024";
     Err(Error::OutOfDomain { what: "the number of folds", value: count as f64, expected })
-}
-
-fn check_length(what: &'static str, length: usize, rows: usize) -> Result<()> {
-    if length == rows {
-        return Ok(());
-    }
-    Err(Error::LengthMismatch { what, length, other: "labels", other_length: rows })
 }
 
 /// The class of every row deals for itself, [`Dealer`].

@@ -36,7 +36,7 @@ pub(crate) use estimator::method;
 pub use calibrator::{Calibration, Calibrator, ScoreKind};
 pub use certificate::LinkCost;
 pub use folds::Folds;
-pub(crate) use folds::Random;
+pub(crate) use folds::{Random, check_count};
 pub use path::PathPoint;
 pub use refit::Refit;
 pub use rows::{BlockAnswer, BlockQuestion};
@@ -49,52 +49,45 @@ use crate::calibration_certificate::FitBound;
 use crate::design::FittedScaling;
 use crate::error::{Error, Result};
 use crate::link::RelativeLink;
+use crate::options::options;
 use crate::rows::{Blocks, InBlocks, Local};
 use crate::sample::{Matrix, Sample};
-use crate::setters::setters;
 use crate::train::{Model, Silent, run};
 
-/// Options of the default estimator; the defaults need no thought.
-///
-/// ```
-/// use properloss::proper::ProperLoss;
-/// use properloss::sample::{Matrix, Sample};
-///
-/// let x: Vec<f64> = (0..40).map(|i| f64::from(i % 20)).collect();
-/// let y: Vec<u8> = (0..40).map(|i| u8::from(i % 20 > 9 || i == 3)).collect();
-/// let sample = Sample::new(Matrix::dense_f64(&x, 40, 1)?, &y, None)?;
-/// let fit = ProperLoss::default().fit(&sample)?;
-/// let p = fit.probabilities(&Matrix::dense_f64(&[2.0, 17.0], 2, 1)?)?;
-/// assert!(p[0] < 0.5 && 0.5 < p[1]);
-/// # Ok::<(), properloss::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct ProperLoss {
-    /// Who is held out with whom.
-    pub folds: Folds,
-    /// The loss of the second fit of the weights.
-    pub refit: Refit,
-    /// Factors on the weights of the classes `[0, 1]`.
-    pub class_weight: [f64; 2],
-    /// `log10(C d)` of the path's strengths, increasing.
-    pub grid: Vec<f64>,
-    /// The scalings of the columns that are weighed, from 1 (every column standardised) to 0 (one
-    /// scale for all, as on raw data), decreasing. With 1 alone, units do not matter.
-    pub scalings: Vec<f64>,
-    /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing; none
-    /// leaves the sigmoid.
-    pub smoothness: Vec<f64>,
+options! {
+    /// Options of the default estimator; the defaults need no thought.
+    ///
+    /// ```
+    /// use properloss::proper::ProperLoss;
+    /// use properloss::sample::{Matrix, Sample};
+    ///
+    /// let x: Vec<f64> = (0..40).map(|i| f64::from(i % 20)).collect();
+    /// let y: Vec<u8> = (0..40).map(|i| u8::from(i % 20 > 9 || i == 3)).collect();
+    /// let sample = Sample::new(Matrix::dense_f64(&x, 40, 1)?, &y, None)?;
+    /// let fit = ProperLoss::default().fit(&sample)?;
+    /// let p = fit.probabilities(&Matrix::dense_f64(&[2.0, 17.0], 2, 1)?)?;
+    /// assert!(p[0] < 0.5 && 0.5 < p[1]);
+    /// # Ok::<(), properloss::Error>(())
+    /// ```
+    #[derive(Debug, Clone, PartialEq)]
+    #[non_exhaustive]
+    pub struct ProperLoss {
+        /// Who is held out with whom.
+        pub folds: Folds => with_folds,
+        /// The loss of the second fit of the weights.
+        pub refit: Refit => with_refit,
+        /// Factors on the weights of the classes `[0, 1]`.
+        pub class_weight: [f64; 2] => with_class_weight,
+        /// `log10(C d)` of the path's strengths, increasing.
+        pub grid: Vec<f64> => with_grid,
+        /// The scalings of the columns that are weighed, from 1 (every column standardised) to 0 (one
+        /// scale for all, as on raw data), decreasing. With 1 alone, units do not matter.
+        pub scalings: Vec<f64> => with_scalings,
+        /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing; none
+        /// leaves the sigmoid.
+        pub smoothness: Vec<f64> => with_smoothness,
+    }
 }
-
-setters!(ProperLoss {
-    with_folds = folds: Folds,
-    with_refit = refit: Refit,
-    with_class_weight = class_weight: [f64; 2],
-    with_grid = grid: Vec<f64>,
-    with_scalings = scalings: Vec<f64>,
-    with_smoothness = smoothness: Vec<f64>,
-});
 
 impl Default for ProperLoss {
     fn default() -> Self {

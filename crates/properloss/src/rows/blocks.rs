@@ -12,7 +12,7 @@
 
 use super::{Answer, ByScore, Question, RowState, Rows, Shape, fingerprint};
 use crate::design::FittedScaling;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, row_weights, same_length};
 use crate::proper::{BlockAnswer, BlockQuestion};
 use crate::sample::Matrix;
 
@@ -34,14 +34,7 @@ impl<'a> Block<'a> {
             let (what, value) = ("labels", f64::from(labels[index]));
             return Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" });
         }
-        let bad = |weight: &f64| !(*weight >= 0.0 && weight.is_finite());
-        if let Some((index, value)) =
-            weights.and_then(|weights| Some((weights.iter().position(bad)?, weights)))
-        {
-            let expected = "0 (the row is left out) or positive, and finite";
-            let (what, value) = ("weights", value[index]);
-            return Err(Error::ElementOutOfDomain { what, index, value, expected });
-        }
+        row_weights(weights.unwrap_or(&[]))?;
         matrix.check_finite()?;
         Ok(block)
     }
@@ -51,10 +44,7 @@ impl<'a> Block<'a> {
         let lengths =
             [("labels", labels.len()), ("weights", weights.map_or(labels.len(), <[_]>::len))];
         for (what, length) in lengths {
-            if length != matrix.rows() {
-                let (other, other_length) = ("rows", matrix.rows());
-                return Err(Error::LengthMismatch { what, length, other, other_length });
-            }
+            same_length((what, length), ("rows", matrix.rows()))?;
         }
         Ok(Self { matrix, labels, weights })
     }

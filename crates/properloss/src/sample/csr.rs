@@ -1,7 +1,7 @@
 //! Compressed sparse rows, borrowed in any of the integer types they come in.
 
 use super::storage::Values;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// Where each row starts: `m + 1` positions, from 0 to the number of stored values.
 #[derive(Debug, Clone, Copy)]
@@ -129,14 +129,7 @@ impl<'a> Csr<'a> {
         if offsets.len() == 0 {
             return Err(Error::TooShort { what: "offsets", length: 0, minimum: 1 });
         }
-        if indices.len() != values.len() {
-            return Err(Error::LengthMismatch {
-                what: "indices",
-                length: indices.len(),
-                other: "values",
-                other_length: values.len(),
-            });
-        }
+        same_length(("indices", indices.len()), ("values", values.len()))?;
         let csr = Self { offsets, indices, values, columns };
         csr.check_offsets()?;
         csr.check_columns()?;

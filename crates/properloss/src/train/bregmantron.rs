@@ -13,9 +13,9 @@ use super::{
 use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, LinkSpec, PiecewiseLink};
+use crate::options::options;
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
-use crate::setters::setters;
 
 /// What Step 3 fits the new predictions to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,54 +49,40 @@ pub enum EndSlope {
     Max,
 }
 
-/// BregmanTron and its variants.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct BregmanTron {
-    /// What Step 3 fits to.
-    pub target: Target,
-    /// How Step 3 measures.
-    pub objective: LinkObjective,
-    /// At most this many iterations.
-    pub max_iter: usize,
-    /// Stops when the loss changes by less than this, relatively, and the weights by less than its
-    /// square root; 0: never.
-    pub tol: f64,
-    /// The step size of Step 1.
-    pub step: Step,
-    /// `n`, the lower slope bound; lowered to `kappa / range of the scores` where it is above that.
-    pub slope_min: f64,
-    /// `N`, the upper slope bound.
-    pub slope_max: f64,
-    /// How much of the way from 0 to 1 the lower slope bound alone may take up, in `(0, 1]`.
-    pub kappa: f64,
-    /// Penalty `l2/2 |w|^2`.
-    pub l2: f64,
-    /// Bound on `|w|`, kept by projection.
-    pub max_norm: Option<f64>,
-    /// How features are scaled.
-    pub scaling: Scaling,
-    /// The slope of the link beyond the data.
-    pub end_slope: EndSlope,
-    /// `u_0`; by default `clip(N z + base rate)`.
-    pub initial_link: Option<PiecewiseLink>,
+options! {
+    /// BregmanTron and its variants.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct BregmanTron {
+        /// What Step 3 fits to.
+        pub target: Target => with_target,
+        /// How Step 3 measures.
+        pub objective: LinkObjective => with_objective,
+        /// At most this many iterations.
+        pub max_iter: usize => with_max_iter,
+        /// Stops when the loss changes by less than this, relatively, and the weights by less than its
+        /// square root; 0: never.
+        pub tol: f64 => with_tol,
+        /// The step size of Step 1.
+        pub step: Step => with_step,
+        /// `n`, the lower slope bound; lowered to `kappa / range of the scores` where it is above that.
+        pub slope_min: f64 => with_slope_min,
+        /// `N`, the upper slope bound.
+        pub slope_max: f64 => with_slope_max,
+        /// How much of the way from 0 to 1 the lower slope bound alone may take up, in `(0, 1]`.
+        pub kappa: f64 => with_kappa,
+        /// Penalty `l2/2 |w|^2`.
+        pub l2: f64 => with_l2,
+        /// Bound on `|w|`, kept by projection.
+        pub max_norm: Option<f64> => with_max_norm,
+        /// How features are scaled.
+        pub scaling: Scaling => with_scaling,
+        /// The slope of the link beyond the data.
+        pub end_slope: EndSlope => with_end_slope,
+        /// `u_0`; by default `clip(N z + base rate)`.
+        pub initial_link: Option<PiecewiseLink> => with_initial_link,
+    }
 }
-
-setters!(BregmanTron {
-    with_target = target: Target,
-    with_objective = objective: LinkObjective,
-    with_max_iter = max_iter: usize,
-    with_tol = tol: f64,
-    with_step = step: Step,
-    with_slope_min = slope_min: f64,
-    with_slope_max = slope_max: f64,
-    with_kappa = kappa: f64,
-    with_l2 = l2: f64,
-    with_max_norm = max_norm: Option<f64>,
-    with_scaling = scaling: Scaling,
-    with_end_slope = end_slope: EndSlope,
-    with_initial_link = initial_link: Option<PiecewiseLink>,
-});
 
 impl BregmanTron {
     /// The paper's settings for `n`, `N` (0.01 and 1), and for each target the objective and

@@ -13,57 +13,47 @@ use crate::error::{Error, Result};
 use crate::link::{InverseLink, LinkSpec};
 use crate::loss::LossKind;
 use crate::optimize::{Newton, Problem, Solver};
+use crate::options::options;
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
-use crate::setters::setters;
 
-/// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for a proper loss of a given link: the canonical one
-/// where it is finite, else log-loss under the link ([`Loss::of_link`](crate::loss::Loss::of_link)), or whichever is asked for.
-///
-/// With the sigmoid this is logistic regression: scikit-learn's `C` is `1 / (l2 * sum of weights)`.
-/// A canonical loss makes the problem convex; log-loss under a link need not, and the run then ends in
-/// the minimum next to its start. It ends when the norm of the gradient is at most `tol`, or at the
-/// limit of rounding.
-///
-/// A link that does not reach 0 and 1 (a floor under the probabilities: noisy labels), or too slowly
-/// (Cauchy), has its canonical loss up to a constant only, `U(z) - y z`, with no lower bound. It is
-/// convex all the same, and can be asked for with `l2 > 0`.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct CanonicalLossTrainer {
-    /// The link whose loss is minimised.
-    pub link: Arc<dyn InverseLink>,
-    /// Which of its losses.
-    pub kind: LossKind,
-    /// Penalty on the weights; the intercept is free.
-    pub l2: f64,
-    /// At most this many Newton steps.
-    pub max_iter: usize,
-    /// The gradient norm to reach. The coefficients are then within `tol / l2` of the minimum; a
-    /// Newton step costs little and gains half the digits.
-    pub tol: f64,
-    /// How features are scaled. The penalty applies to the weights of the scaled features.
-    pub scaling: Scaling,
-    /// Whether an intercept is learned.
-    pub fit_intercept: bool,
-    /// Where to start, in the coordinates of the scaled features, the intercept last; zeros if
-    /// absent.
-    pub warm_start: Option<Vec<f64>>,
-    /// How Newton steps are solved for.
-    pub solver: Solver,
+options! {
+    /// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for a proper loss of a given link: the canonical one
+    /// where it is finite, else log-loss under the link ([`Loss::of_link`](crate::loss::Loss::of_link)), or whichever is asked for.
+    ///
+    /// With the sigmoid this is logistic regression: scikit-learn's `C` is `1 / (l2 * sum of weights)`.
+    /// A canonical loss makes the problem convex; log-loss under a link need not, and the run then ends in
+    /// the minimum next to its start. It ends when the norm of the gradient is at most `tol`, or at the
+    /// limit of rounding.
+    ///
+    /// A link that does not reach 0 and 1 (a floor under the probabilities: noisy labels), or too slowly
+    /// (Cauchy), has its canonical loss up to a constant only, `U(z) - y z`, with no lower bound. It is
+    /// convex all the same, and can be asked for with `l2 > 0`.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct CanonicalLossTrainer {
+        /// The link whose loss is minimised.
+        pub link: Arc<dyn InverseLink> => with_link,
+        /// Which of its losses.
+        pub kind: LossKind => with_kind,
+        /// Penalty on the weights; the intercept is free.
+        pub l2: f64 => with_l2,
+        /// At most this many Newton steps.
+        pub max_iter: usize => with_max_iter,
+        /// The gradient norm to reach. The coefficients are then within `tol / l2` of the minimum; a
+        /// Newton step costs little and gains half the digits.
+        pub tol: f64 => with_tol,
+        /// How features are scaled. The penalty applies to the weights of the scaled features.
+        pub scaling: Scaling => with_scaling,
+        /// Whether an intercept is learned.
+        pub fit_intercept: bool => with_fit_intercept,
+        /// Where to start, in the coordinates of the scaled features, the intercept last; zeros if
+        /// absent.
+        pub warm_start: Option<Vec<f64>> => with_warm_start,
+        /// How Newton steps are solved for.
+        pub solver: Solver => with_solver,
+    }
 }
-
-setters!(CanonicalLossTrainer {
-    with_link = link: Arc<dyn InverseLink>,
-    with_kind = kind: LossKind,
-    with_l2 = l2: f64,
-    with_max_iter = max_iter: usize,
-    with_tol = tol: f64,
-    with_scaling = scaling: Scaling,
-    with_fit_intercept = fit_intercept: bool,
-    with_warm_start = warm_start: Option<Vec<f64>>,
-    with_solver = solver: Solver,
-});
 
 impl CanonicalLossTrainer {
     /// With the loss of the given link and defaults for the rest.

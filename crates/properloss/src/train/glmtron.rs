@@ -11,42 +11,33 @@ use super::{
 use crate::design::Scaling;
 use crate::error::Result;
 use crate::link::{InverseLink, LinkSpec};
+use crate::options::options;
 use crate::rows::{Local, Rows};
 use crate::sample::Sample;
-use crate::setters::setters;
 
-/// GLMTron (Kakade et al. 2011; a baseline of the paper, there with the sigmoid).
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Glmtron {
-    /// The fixed inverse link.
-    pub link: Arc<dyn InverseLink>,
-    /// At most this many iterations.
-    pub max_iter: usize,
-    /// Stops when loss and weights change by less than this, relatively.
-    pub tol: f64,
-    /// The step size.
-    pub step: Step,
-    /// Penalty `l2/2 |w|^2` added to the mean loss; the intercept is free.
-    pub l2: f64,
-    /// Bound on `|w|`, kept by projection.
-    pub max_norm: Option<f64>,
-    /// How features are scaled.
-    pub scaling: Scaling,
-    /// Whether an intercept is learned. A fixed link needs one.
-    pub fit_intercept: bool,
+options! {
+    /// GLMTron (Kakade et al. 2011; a baseline of the paper, there with the sigmoid).
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Glmtron {
+        /// The fixed inverse link.
+        pub link: Arc<dyn InverseLink> => with_link,
+        /// At most this many iterations.
+        pub max_iter: usize => with_max_iter,
+        /// Stops when loss and weights change by less than this, relatively.
+        pub tol: f64 => with_tol,
+        /// The step size.
+        pub step: Step => with_step,
+        /// Penalty `l2/2 |w|^2` added to the mean loss; the intercept is free.
+        pub l2: f64 => with_l2,
+        /// Bound on `|w|`, kept by projection.
+        pub max_norm: Option<f64> => with_max_norm,
+        /// How features are scaled.
+        pub scaling: Scaling => with_scaling,
+        /// Whether an intercept is learned. A fixed link needs one.
+        pub fit_intercept: bool => with_fit_intercept,
+    }
 }
-
-setters!(Glmtron {
-    with_link = link: Arc<dyn InverseLink>,
-    with_max_iter = max_iter: usize,
-    with_tol = tol: f64,
-    with_step = step: Step,
-    with_l2 = l2: f64,
-    with_max_norm = max_norm: Option<f64>,
-    with_scaling = scaling: Scaling,
-    with_fit_intercept = fit_intercept: bool,
-});
 
 impl Glmtron {
     /// With the given link and defaults for the rest.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Iteration, Termination};
 use crate::certify::Certificate;
 use crate::design::{Design, FittedScaling, Intercept};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::InverseLink;
 use crate::proper::ProperFit;
 use crate::sample::Matrix;
@@ -72,14 +72,7 @@ impl Model {
 
     /// `z_i = w·x_i + b`. The number of columns and the values are checked.
     pub fn scores(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
-        if matrix.columns() != self.coefficients.len() {
-            return Err(Error::LengthMismatch {
-                what: "row",
-                length: matrix.columns(),
-                other: "the model",
-                other_length: self.coefficients.len(),
-            });
-        }
+        same_length(("row", matrix.columns()), ("the model", self.coefficients.len()))?;
         let scaling = if self.unit_rows { FittedScaling::UnitRows } else { FittedScaling::None };
         let design = Design::with_unchecked_values(matrix, scaling, Intercept::Learned)?;
         let mut w = self.coefficients.clone();

@@ -12,9 +12,9 @@ use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
 use crate::design::{Intercept, Scaling};
 use crate::error::Result;
 use crate::link::{InverseLink, IsotonicLink};
+use crate::options::options;
 use crate::rows::{ByScore, Local, Rows};
 use crate::sample::Sample;
-use crate::setters::setters;
 
 /// Which regression of the labels on the scores makes the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,36 +28,28 @@ pub enum Isotonic {
 /// Beyond the data the link goes to 0 and to 1 with this slope.
 const END_SLOPE: f64 = 1.0;
 
-/// SLIsotron.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Slisotron {
-    /// The regression of Step 4.
-    pub isotonic: Isotonic,
-    /// At most this many iterations.
-    pub max_iter: usize,
-    /// Stops when the loss changes by less than this, relatively, and the weights by less than its
-    /// square root; 0: never.
-    pub tol: f64,
-    /// The step size of Step 1.
-    pub step: Step,
-    /// Penalty `l2/2 |w|^2`.
-    pub l2: f64,
-    /// Bound on `|w|`, kept by projection.
-    pub max_norm: Option<f64>,
-    /// How features are scaled.
-    pub scaling: Scaling,
+options! {
+    /// SLIsotron.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct Slisotron {
+        /// The regression of Step 4.
+        pub isotonic: Isotonic => with_isotonic,
+        /// At most this many iterations.
+        pub max_iter: usize => with_max_iter,
+        /// Stops when the loss changes by less than this, relatively, and the weights by less than its
+        /// square root; 0: never.
+        pub tol: f64 => with_tol,
+        /// The step size of Step 1.
+        pub step: Step => with_step,
+        /// Penalty `l2/2 |w|^2`.
+        pub l2: f64 => with_l2,
+        /// Bound on `|w|`, kept by projection.
+        pub max_norm: Option<f64> => with_max_norm,
+        /// How features are scaled.
+        pub scaling: Scaling => with_scaling,
+    }
 }
-
-setters!(Slisotron {
-    with_isotonic = isotonic: Isotonic,
-    with_max_iter = max_iter: usize,
-    with_tol = tol: f64,
-    with_step = step: Step,
-    with_l2 = l2: f64,
-    with_max_norm = max_norm: Option<f64>,
-    with_scaling = scaling: Scaling,
-});
 
 impl Slisotron {
     /// With the given regression and defaults for the rest.

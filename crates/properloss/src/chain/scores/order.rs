@@ -3,8 +3,7 @@
 use rayon::prelude::*;
 
 use super::sort::sort_rows;
-use crate::chain::problem::same_length;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, finite, same_length};
 
 /// The order of the rows by score, and the groups of equal scores.
 ///
@@ -69,9 +68,7 @@ impl ScoreOrder {
             let (value, expected) = (z.len() as f64, "at most 4294967295");
             return Err(Error::OutOfDomain { what: "the number of rows", value, expected });
         }
-        if let Some(index) = z.iter().position(|z| !z.is_finite()) {
-            return Err(Error::NotFinite { what: "scores", index, value: z[index] });
-        }
+        finite("scores", z)?;
         let done = if self.order.len() == z.len() { self.insert(z) } else { None };
         let how = match done {
             Some(moves) => Resort::Inserted(moves),
@@ -209,7 +206,7 @@ impl ScoreOrder {
         target: impl Fn(usize) -> f64 + Sync,
         out: &mut [f64],
     ) -> Result<()> {
-        same_length("out", out.len(), self.groups())?;
+        same_length(("out", out.len()), ("scores", self.groups()))?;
         if let Some(weights) = weights {
             self.check("weights", weights.len())?;
         }
@@ -241,7 +238,7 @@ impl ScoreOrder {
 
     /// Writes the value of each group to its rows.
     pub fn scatter(&self, group_values: &[f64], out: &mut [f64]) -> Result<()> {
-        same_length("group_values", group_values.len(), self.groups())?;
+        same_length(("group_values", group_values.len()), ("scores", self.groups()))?;
         self.check("out", out.len())?;
         for (g, &value) in group_values.iter().enumerate() {
             for &row in self.rows(g) {
@@ -252,10 +249,6 @@ impl ScoreOrder {
     }
 
     fn check(&self, what: &'static str, length: usize) -> Result<()> {
-        let rows = self.order.len();
-        if length == rows {
-            return Ok(());
-        }
-        Err(Error::LengthMismatch { what, length, other: "scores", other_length: rows })
+        same_length((what, length), ("scores", self.order.len()))
     }
 }

@@ -31,8 +31,8 @@ use super::curve::logistic;
 use super::path::softmax;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, Sigmoid};
+use crate::options::options;
 use crate::piecewise::PiecewiseAffine;
-use crate::setters::setters;
 use logs::weighted_logs;
 use newton::{Workspace, minimise};
 use objective::Objective;
@@ -56,20 +56,17 @@ const MAX_BINS: usize = 500;
 /// What each further model costs in the score: one nat.
 pub(super) const PRICE: f64 = 1.0;
 
-/// Options of the smooth link.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Smooth {
-    /// The strengths `lambda` that are weighed beside the sigmoid itself, decreasing.
-    pub smoothness: Vec<f64>,
-    /// Newton's decrement at which a minimisation ends, in nats.
-    pub tolerance: f64,
+options! {
+    /// Options of the smooth link.
+    #[derive(Debug, Clone, PartialEq)]
+    #[non_exhaustive]
+    pub struct Smooth {
+        /// The strengths `lambda` that are weighed beside the sigmoid itself, decreasing.
+        pub smoothness: Vec<f64> => with_smoothness,
+        /// Newton's decrement at which a minimisation ends, in nats.
+        pub tolerance: f64 => with_tolerance,
+    }
 }
-
-setters!(Smooth {
-    with_smoothness = smoothness: Vec<f64>,
-    with_tolerance = tolerance: f64,
-});
 
 impl Default for Smooth {
     fn default() -> Self {

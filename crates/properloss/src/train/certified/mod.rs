@@ -23,9 +23,9 @@ use crate::certify::Certificate;
 use crate::design::Scaling;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
+use crate::options::options;
 use crate::rows::{Local, Rows};
 use crate::sample::Sample;
-use crate::setters::setters;
 use state::State;
 
 /// What the candidate link of the monotone schedule is fitted to.
@@ -81,38 +81,29 @@ impl Default for Schedule {
     }
 }
 
-/// The certified trainer. It starts at `w = 0` and `u_1(z) = clip(N z + b)`.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Certified {
-    /// Which guarantee.
-    pub schedule: Schedule,
-    /// `N`: no link is ever steeper.
-    pub slope_max: f64,
-    /// `κ`: the candidate of the monotone schedule has slopes of at least `κ / range(z)`.
-    pub slope_floor: f64,
-    /// `b = u_1(0)`, in `(0, 1)`; the base rate if not given.
-    pub start: Option<f64>,
-    /// At most this many iterations.
-    pub max_iter: usize,
-    /// Ends the run when `|g| <= tol X`.
-    pub tol: f64,
-    /// How features are scaled.
-    pub scaling: Scaling,
-    /// Whether an intercept is learned; the learned link makes up for one.
-    pub fit_intercept: bool,
+options! {
+    /// The certified trainer. It starts at `w = 0` and `u_1(z) = clip(N z + b)`.
+    #[derive(Debug, Clone, PartialEq)]
+    #[non_exhaustive]
+    pub struct Certified {
+        /// Which guarantee.
+        pub schedule: Schedule => with_schedule,
+        /// `N`: no link is ever steeper.
+        pub slope_max: f64 => with_slope_max,
+        /// `κ`: the candidate of the monotone schedule has slopes of at least `κ / range(z)`.
+        pub slope_floor: f64 => with_slope_floor,
+        /// `b = u_1(0)`, in `(0, 1)`; the base rate if not given.
+        pub start: Option<f64> => with_start,
+        /// At most this many iterations.
+        pub max_iter: usize => with_max_iter,
+        /// Ends the run when `|g| <= tol X`.
+        pub tol: f64 => with_tol,
+        /// How features are scaled.
+        pub scaling: Scaling => with_scaling,
+        /// Whether an intercept is learned; the learned link makes up for one.
+        pub fit_intercept: bool => with_fit_intercept,
+    }
 }
-
-setters!(Certified {
-    with_schedule = schedule: Schedule,
-    with_slope_max = slope_max: f64,
-    with_slope_floor = slope_floor: f64,
-    with_max_iter = max_iter: usize,
-    with_tol = tol: f64,
-    with_scaling = scaling: Scaling,
-    with_fit_intercept = fit_intercept: bool,
-    with_start = start: Option<f64>,
-});
 
 impl Default for Certified {
     fn default() -> Self {
