@@ -75,15 +75,10 @@ def run(directory: str, profile: Profile, jobs: int) -> dict[str, Any]:
     """Links of the paper's BregmanTron and of its label variant, strict setting."""
     at = evolution_points(profile.iterations)
     keys = [(dataset, key) for dataset in DATASETS for key in VARIANTS]
-    tasks = [
-        (cell, (directory, dataset, key, seed, profile.rows, at))
-        for dataset, key in keys
-        for seed in profile.seeds
-    ]
-    results = iter(pool.run(tasks, jobs, "links and losses"))
     table: dict[str, Any] = {dataset: {} for dataset in DATASETS}
-    for dataset, key in keys:
-        cells = [next(results) for _ in profile.seeds]
+    for dataset, key, cells in pool.by_key(
+        cell, directory, keys, profile.seeds, (profile.rows, at), jobs, "links and losses"
+    ):
         last = [c["shapes"][at[-1]] for c in cells]
         numbers = (
             "u_zero",

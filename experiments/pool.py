@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -38,3 +38,19 @@ def run(tasks: Sequence[Task], jobs: int, title: str) -> list[Any]:
     seconds = time.monotonic() - start
     print(f"{end}{title}: {len(tasks)} tasks, {seconds:.0f} s", file=sys.stderr)
     return results
+
+
+def by_key(
+    cell: Callable[..., Any],
+    directory: str,
+    keys: Sequence[tuple[str, str]],
+    seeds: Sequence[int],
+    rest: tuple[Any, ...],
+    jobs: int,
+    title: str,
+) -> Iterator[tuple[str, str, list[Any]]]:
+    """``cell(directory, dataset, key, seed, *rest)`` of every (dataset, key), the seeds together."""
+    tasks = [(cell, (directory, *key, seed, *rest)) for key in keys for seed in seeds]
+    results = iter(run(tasks, jobs, title))
+    for dataset, key in keys:
+        yield dataset, key, [next(results) for _ in seeds]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 DATASETS = {
@@ -145,22 +145,14 @@ FAST = Profile(
     transfer_variants=("labels",),
     transfer_paper_labels=(100, 200, 500, 1000),
 )
-FULL = Profile(
+FULL = replace(
+    FAST,
     name="full",
     seeds=tuple(range(20)),
-    rows=1000,
-    iterations=2000,
     full_iterations=dict.fromkeys(DATASETS, 2000),
     full_synth_rows=100_000,
     search_seeds=(1000, 1001, 1002),
-    validation_rows=5000,
-    slisotron_rows=(50, 100, 200, 500, 1000),
     transfer_seeds=tuple(range(20)),
-    transfer_rows=1000,
-    transfer_iterations=500,
-    transfer_targets=TARGETS,
-    transfer_sources=ALL_PAIRS,
-    transfer_labels=(50, 100, 200, 500),
     transfer_variants=("labels", "previous", "refit"),
     transfer_paper_labels=(100, 200, 500, 1000, 12_000),
 )

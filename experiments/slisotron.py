@@ -83,15 +83,11 @@ def _strict(directory: str, profile: Profile, jobs: int) -> dict[str, Any]:
     keys = [
         (dataset, key) for dataset in DATASETS for key in ("slisotron", "slisotron-lipschitz")
     ]
-    tasks = [
-        (cell, (directory, dataset, key, seed, profile.rows, profile.iterations))
-        for dataset, key in keys
-        for seed in profile.seeds
-    ]
-    results = iter(pool.run(tasks, jobs, "SLIsotron"))
+    rest = (profile.rows, profile.iterations)
     table: dict[str, Any] = {dataset: {} for dataset in DATASETS}
-    for dataset, key in keys:
-        cells = [next(results) for _ in profile.seeds]
+    for dataset, key, cells in pool.by_key(
+        cell, directory, keys, profile.seeds, rest, jobs, "SLIsotron"
+    ):
         table[dataset][key] = {
             str(count): {name: summary(c[count][name] for c in cells) for name in FIGURES}
             for count in cells[0]

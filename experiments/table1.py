@@ -130,15 +130,11 @@ def _summaries(results: list[dict[str, float]]) -> dict[str, dict[str, float]]:
 
 def _strict(directory: str, profile: Profile, jobs: int) -> dict[str, Any]:
     keys = [(dataset, key) for dataset in DATASETS for key in METHODS]
-    tasks = [
-        (strict_cell, (directory, dataset, key, seed, profile.rows, profile.iterations))
-        for dataset, key in keys
-        for seed in profile.seeds
-    ]
-    results = iter(pool.run(tasks, jobs, "table 1, strict"))
+    rest, title = (profile.rows, profile.iterations), "table 1, strict"
     table: dict[str, Any] = {dataset: {} for dataset in DATASETS}
-    for dataset, key in keys:
-        cells = [next(results) for _ in profile.seeds]
+    for dataset, key, cells in pool.by_key(
+        strict_cell, directory, keys, profile.seeds, rest, jobs, title
+    ):
         curve = {
             str(count): {
                 "auc_score": summary(cell["curve"][count][0] for cell in cells),

@@ -5,8 +5,8 @@ methods take turns, the shortest turn counts.
 """
 
 import argparse
-import gzip
 import os
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -25,6 +25,9 @@ from sklearn.metrics import log_loss  # noqa: E402
 
 from properloss import ProperLossClassifier  # noqa: E402
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "quality"))
+from images import fashion_mnist  # noqa: E402
+
 
 def synthetic(m, d, k):
     rng = np.random.default_rng(7)
@@ -32,22 +35,6 @@ def synthetic(m, d, k):
     w = rng.standard_normal((d, k)) * 2 / np.sqrt(d)
     y = (x @ w + rng.gumbel(size=(len(x), k))).argmax(1)
     return x[:m], y[:m], x[m:], y[m:]
-
-
-def images():
-    for folder in (os.environ.get("PROPERLOSS_DATA"), "data", "../shared/data"):
-        inner = Path(folder) / "fashion-mnist" if folder else None
-        if inner and (inner / "train-images-idx3-ubyte.gz").exists():
-            return (*part(inner, "train"), *part(inner, "t10k"))
-    return None
-
-
-def part(folder, name):
-    with gzip.open(folder / f"{name}-images-idx3-ubyte.gz") as file:
-        x = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
-    with gzip.open(folder / f"{name}-labels-idx1-ubyte.gz") as file:
-        y = np.frombuffer(file.read(), np.uint8, offset=8)
-    return x.astype(np.float32) / np.float32(255), y.astype(int)
 
 
 def peer():
@@ -82,7 +69,7 @@ if ARGUMENTS.growth:
     for m, k in ((5_000, 3), (10_000, 3), (20_000, 3), (40_000, 3), (10_000, 6), (10_000, 12), (10_000, 24)):
         line(f"{m:,} x 20 x {k}", synthetic(m, 20, k), 1, both=False)
 if ARGUMENTS.images:
-    data = images()
+    data = fashion_mnist()
     if data is None:
         print("fashion-mnist: no data (put the four IDX files below data/fashion-mnist)")
     else:

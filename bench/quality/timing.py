@@ -8,13 +8,11 @@ threads beside one, in wall time. `--only` runs some shapes, `--skip-cv` leaves 
 """
 
 import argparse
-import gzip
 import os
 import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 SHAPES = {
     "tiny": (500, 10),
@@ -53,6 +51,8 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 
 from properloss import ProperLossClassifier  # noqa: E402
 
+import images  # noqa: E402
+
 
 def dense(m, d):
     """Normal columns, a linear score of size 2; as many test rows, at most 20,000."""
@@ -80,27 +80,15 @@ def sparse(m, d, stored=60):
     return x[:m], y[:m], x[m:], y[m:]
 
 
-def fashion_mnist():
+def odd_or_even():
     """Odd against even classes, pixels as f32."""
-    folders = [os.environ.get("PROPERLOSS_DATA"), "data", "../shared/data"]
-    for folder in (Path(f) for f in folders if f):
-        for inner in (folder, folder / "fashion-mnist"):
-            if (inner / "train-images-idx3-ubyte.gz").exists() and "fashion" in str(inner):
-                return (*idx(inner, "train"), *idx(inner, "t10k"))
-    return None
-
-
-def idx(folder, part):
-    with gzip.open(folder / f"{part}-images-idx3-ubyte.gz") as file:
-        x = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
-    with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as file:
-        y = np.frombuffer(file.read(), np.uint8, offset=8)
-    return x.astype(np.float32) / np.float32(255), (y % 2).astype(int)
+    data = images.fashion_mnist()
+    return data and (data[0], data[1] % 2, data[2], data[3] % 2)
 
 
 def draw(name):
     if name == "images":
-        return "60,000 x 784 f32, fashion-mnist", fashion_mnist()
+        return "60,000 x 784 f32, fashion-mnist", odd_or_even()
     m, d = {**SHAPES, **SPARSE}[name]
     make, kind = (sparse, " CSR, 60 a row") if name in SPARSE else (dense, "")
     return f"{m:,} x {d:,}{kind}", make(m, d)

@@ -2,52 +2,73 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, NotRequired, Protocol, Self, TypeAlias, TypedDict, final, overload, type_check_only
+from typing import Any, Literal, NotRequired, Self, TypeAlias, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "BlockFile",
+    "BlockWriter",
+    "CalibrationMap",
+    "CanonicalLoss",
+    "Cauchy",
+    "ChainSolution",
+    "ClippedLine",
+    "Cloglog",
+    "CompositeLoss",
+    "Export",
+    "Fit",
+    "InverseLink",
+    "IsotonicLink",
+    "Loglog",
+    "Loss",
+    "Matsushita",
+    "Model",
+    "Multiclass",
+    "MulticlassCalibration",
+    "NotFiniteError",
+    "PiecewiseLink",
+    "Probit",
+    "RelativeLink",
+    "Sigmoid",
+    "TableEncoder",
+    "VectorMixture",
+    "__version__",
+    "block_answer",
+    "block_bytes",
+    "block_classes",
+    "block_facts",
+    "class_model_to_json",
+    "fit",
+    "fit_blocks",
+    "fit_calibrator",
+    "fit_multiclass",
+    "fit_multiclass_calibrator",
+    "isotonic",
+    "link",
+    "links",
+    "methods",
+    "metric_auc",
+    "metric_calibration",
+    "metric_calibration_bound",
+    "metric_corp",
+    "metric_log_loss",
+    "multiclass_scores",
+    "read_class_model",
+    "read_model",
+    "report_card",
+    "report_page",
+    "report_page_of_classes",
+    "solve_chain",
+    "write_bytes",
+    "write_text",
+]
 
 __version__: str
 
 _Rows = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Floats = NDArray[np.float64]
-
-# Functions of numbers or arrays: a number gives a number, an array-like an array.
-
-@type_check_only
-class _OfScore(Protocol):
-    @overload
-    def __call__(self, z: float) -> float: ...
-    @overload
-    def __call__(self, z: ArrayLike) -> _Floats: ...
-
-@type_check_only
-class _OfProbability(Protocol):
-    @overload
-    def __call__(self, p: float) -> float: ...
-    @overload
-    def __call__(self, p: ArrayLike) -> _Floats: ...
-
-@type_check_only
-class _OfThreshold(Protocol):
-    @overload
-    def __call__(self, c: float) -> float: ...
-    @overload
-    def __call__(self, c: ArrayLike) -> _Floats: ...
-
-@type_check_only
-class _OfLabelAndScore(Protocol):
-    @overload
-    def __call__(self, y: float, z: float) -> float: ...
-    @overload
-    def __call__(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
-
-@type_check_only
-class _OfLabelAndProbability(Protocol):
-    @overload
-    def __call__(self, y: float, p: float) -> float: ...
-    @overload
-    def __call__(self, y: ArrayLike, p: ArrayLike) -> _Floats: ...
 
 class NotFiniteError(ValueError):
     args: tuple[str, int, int]
@@ -59,20 +80,30 @@ class InverseLink:
     def support(self) -> tuple[float, float]: ...
     @property
     def has_canonical_loss(self) -> bool: ...
-    @property
-    def inverse_link(self) -> _OfScore: ...
+    @overload
+    def inverse_link(self, z: float) -> float: ...
+    @overload
+    def inverse_link(self, z: ArrayLike) -> _Floats: ...
     @overload
     def __call__(self, z: float) -> float: ...
     @overload
     def __call__(self, z: ArrayLike) -> _Floats: ...
-    @property
-    def link(self) -> _OfProbability: ...
-    @property
-    def derivative(self) -> _OfScore: ...
-    @property
-    def potential(self) -> _OfScore: ...
-    @property
-    def conjugate(self) -> _OfProbability: ...
+    @overload
+    def link(self, p: float) -> float: ...
+    @overload
+    def link(self, p: ArrayLike) -> _Floats: ...
+    @overload
+    def derivative(self, z: float) -> float: ...
+    @overload
+    def derivative(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def potential(self, z: float) -> float: ...
+    @overload
+    def potential(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def conjugate(self, p: float) -> float: ...
+    @overload
+    def conjugate(self, p: ArrayLike) -> _Floats: ...
 
 @final
 class PiecewiseLink(InverseLink):
@@ -142,22 +173,38 @@ class Loss:
     def why(self) -> str: ...
     @property
     def inverse_link(self) -> InverseLink: ...
-    @property
-    def link(self) -> _OfProbability: ...
-    @property
-    def loss(self) -> _OfLabelAndScore: ...
-    @property
-    def gradient(self) -> _OfLabelAndScore: ...
-    @property
-    def curvature(self) -> _OfScore: ...
-    @property
-    def hessian(self) -> _OfLabelAndScore: ...
-    @property
-    def partial_loss(self) -> _OfLabelAndProbability: ...
-    @property
-    def weight(self) -> _OfThreshold: ...
-    @property
-    def conditional_bayes_risk(self) -> _OfProbability: ...
+    @overload
+    def link(self, p: float) -> float: ...
+    @overload
+    def link(self, p: ArrayLike) -> _Floats: ...
+    @overload
+    def loss(self, y: float, z: float) -> float: ...
+    @overload
+    def loss(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
+    @overload
+    def gradient(self, y: float, z: float) -> float: ...
+    @overload
+    def gradient(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
+    @overload
+    def curvature(self, z: float) -> float: ...
+    @overload
+    def curvature(self, z: ArrayLike) -> _Floats: ...
+    @overload
+    def hessian(self, y: float, z: float) -> float: ...
+    @overload
+    def hessian(self, y: ArrayLike, z: ArrayLike) -> _Floats: ...
+    @overload
+    def partial_loss(self, y: float, p: float) -> float: ...
+    @overload
+    def partial_loss(self, y: ArrayLike, p: ArrayLike) -> _Floats: ...
+    @overload
+    def weight(self, c: float) -> float: ...
+    @overload
+    def weight(self, c: ArrayLike) -> _Floats: ...
+    @overload
+    def conditional_bayes_risk(self, p: float) -> float: ...
+    @overload
+    def conditional_bayes_risk(self, p: ArrayLike) -> _Floats: ...
     def properness_violation(self, grid: int = 200) -> float: ...
     def plot(self, ax: Any = None, **line_kw: Any) -> Any: ...
     def to_json(self) -> str: ...
@@ -170,8 +217,10 @@ class Loss:
 @final
 class CanonicalLoss(Loss):
     def __new__(cls, inverse_link: InverseLink | str) -> Self: ...
-    @property
-    def surrogate(self) -> _OfScore: ...
+    @overload
+    def surrogate(self, z: float) -> float: ...
+    @overload
+    def surrogate(self, z: ArrayLike) -> _Floats: ...
 
 @final
 class CompositeLoss(Loss):

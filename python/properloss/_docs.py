@@ -7,6 +7,7 @@ the indentation of the line. :func:`documented` does it, for a function or for a
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -47,6 +48,11 @@ y : array-like of shape (n_samples,)
     Labels 0 and 1.
 z : array-like of shape (n_samples,)
     Scores.""",
+    "as_log_loss": """\
+Parameters
+----------
+y_true, y_prob, sample_weight, pos_label
+    As :func:`log_loss`.""",
     # -- answers ---------------------------------------------------------------------------------
     "two_probabilities": """\
 Returns
@@ -165,6 +171,37 @@ sample_weight : array-like of shape (n_samples,), default=None
     Weights.
 pos_label : label, default=None
     The positive label; by default the larger.""",
+    "estimator": """\
+estimator : classifier
+    A fitted classifier of this package, a pipeline or search that ends in one, or a
+    :class:`ProperCalibratedClassifierCV`.""",
+    "labels_and_scores_of": """\
+Parameters
+----------
+y_true : array-like of shape (n_samples,)
+    Labels.
+score : array-like of shape (n_samples,)
+    Scores.
+pos_label : label, default=None
+    The positive label; by default the larger.""",
+    "as_drawn": """\
+Parameters
+----------
+y_true, y_prob, sample_weight, pos_label, ...
+    See :meth:`from_predictions`.
+
+Returns
+-------
+display : object
+    Not drawn yet.""",
+    "threshold_display": """\
+{entry}
+
+Attributes
+----------
+{axes}
+line_, reference_line_ : matplotlib Line2D
+    The two curves.""",
     "ax": """\
 ax : matplotlib Axes, default=None
     Where; a new figure if None.""",
@@ -210,7 +247,7 @@ def filled(text: str) -> str:
 
     def part(found: re.Match[str]) -> str:
         indent, name = found.groups()
-        return "\n".join(indent + line for line in PARTS[name].split("\n"))
+        return textwrap.indent(filled(PARTS[name]), indent)
 
     return _LINE.sub(part, text)
 

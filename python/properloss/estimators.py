@@ -25,15 +25,15 @@ File = str | PathLike[str]
 class BregmanTronClassifier(ProperClassifier):
     """BregmanTron: learn a linear score and its inverse link, and with it the loss, in turns.
 
-    Each iteration makes a gradient step on the weights under the current loss, then refits the
-    link, piecewise affine with slopes in ``[slope_min, slope_max]``.
+    Each iteration makes a gradient step on the weights under the current loss, then fits the
+    link anew, piecewise affine with slopes in ``[slope_min, slope_max]``.
 
     Parameters
     ----------
     certified : bool, default=False
         Deprecated: :class:`CertifiedClassifier` is a class of its own.
     target : {"labels", "previous", "approx", "refit"}, default="labels"
-        What the link is refitted to. ``"previous"`` (the predictions of the iteration before) is
+        What the link is fitted to. ``"previous"`` (the predictions of the iteration before) is
         the paper's algorithm: its ranking is good and its probabilities are poorly calibrated.
         ``"labels"`` is the paper's variant that is calibrated. ``"approx"`` fits to nothing,
         ``"refit"`` to the previous link at the new scores.

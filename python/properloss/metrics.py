@@ -112,15 +112,13 @@ def log_loss(
     return _core.metric_log_loss(_columns(y_true, y_prob, "y_prob", sample_weight, pos_label))
 
 
+@documented
 def brier(
     y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> float:
     """Mean squared error of the probabilities.
 
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, pos_label
-        As :func:`log_loss`.
+    {as_log_loss}
 
     Returns
     -------
@@ -137,15 +135,13 @@ def brier(
     ).brier
 
 
+@documented
 def corp_decomposition(
     y_true: ArrayLike, y_prob: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None,
 ) -> CorpDecomposition:
     """The Brier score and its parts by isotonic recalibration (no bins to choose).
 
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, pos_label
-        As :func:`log_loss`.
+    {as_log_loss}
 
     Returns
     -------
@@ -254,6 +250,7 @@ def maximum_calibration_error(
     Returns
     -------
     mce : float
+        The largest distance.
 
     Examples
     --------

@@ -231,7 +231,7 @@ impl Data {
             "previous" => Target::Previous,
             "approx" => Target::Approx,
             "labels" => Target::Labels,
-            "refit" => Target::Refit,
+            "refit" => Target::PreviousLink,
             _ => return Err(format!("unknown target {target}").into()),
         };
         let step = match step {

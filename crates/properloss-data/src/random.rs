@@ -51,7 +51,7 @@ impl Random {
         let n = n as u64;
         loop {
             let product = u128::from(self.bits()) * u128::from(n);
-            // 2^64 mod n of the low halves would be taken once too often.
+            // The least `2^64 mod n` low halves belong to numbers that come once too often: drawn again.
             if product as u64 >= n.wrapping_neg() % n {
                 return (product >> 64) as usize;
             }

@@ -94,7 +94,7 @@ fn no_claim_is_broken() {
             for scaling in if full() { &SCALINGS[..] } else { &SCALINGS[..1] } {
                 let monotone =
                     |candidate| Schedule::Monotone { candidate, theta: 0.5, freeze_after: None };
-                for candidate in [Candidate::Labels, Candidate::Previous, Candidate::Refit] {
+                for candidate in [Candidate::Labels, Candidate::Previous, Candidate::PreviousLink] {
                     let run = run(&data, monotone(candidate), *scaling, iterations);
                     check(&run);
                     assert!(run.certificates.iter().all(|c| c.least_gap <= c.gap_bound));

@@ -11,6 +11,41 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::arrays::{column, map};
 use crate::errors::to_python;
 
+/// A link by its knots: made from scores and probabilities, and shown as them.
+macro_rules! by_knots {
+    ($class:ident, $make:path) => {
+        #[pymethods]
+        impl $class {
+            #[new]
+            fn new(
+                z: &Bound<'_, PyAny>,
+                u: &Bound<'_, PyAny>,
+            ) -> PyResult<PyClassInitializer<$class>> {
+                use numpy::PyArrayMethods;
+                let (z, u) = (column(z, "z")?.to_vec()?, column(u, "u")?.to_vec()?);
+                let inner = $make(z, u).map_err(to_python)?;
+                Ok(PyClassInitializer::from(Link { inner: Arc::new(inner) }).add_subclass($class))
+            }
+
+            /// Scores of the knots.
+            #[getter]
+            fn z<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+                Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.0))
+            }
+
+            /// Probabilities of the knots.
+            #[getter]
+            fn u<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+                Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.1))
+            }
+
+            fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+                Ok(knots(slf.as_super())?.0.len())
+            }
+        }
+    };
+}
+
 /// An inverse link: from a score to a probability.
 ///
 /// All methods take a number or anything numpy makes an array of, and return the same shape.
@@ -151,35 +186,7 @@ impl Link {
 #[pyclass(extends = Link, frozen, module = "properloss")]
 pub struct PiecewiseLink;
 
-#[pymethods]
-impl PiecewiseLink {
-    #[new]
-    fn new(
-        z: &Bound<'_, PyAny>,
-        u: &Bound<'_, PyAny>,
-    ) -> PyResult<PyClassInitializer<PiecewiseLink>> {
-        use numpy::PyArrayMethods;
-        let (z, u) = (column(z, "z")?.to_vec()?, column(u, "u")?.to_vec()?);
-        let inner = link::PiecewiseLink::from_knots(z, u).map_err(to_python)?;
-        Ok(PyClassInitializer::from(Link { inner: Arc::new(inner) }).add_subclass(PiecewiseLink))
-    }
-
-    /// Scores of the knots.
-    #[getter]
-    fn z<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.0))
-    }
-
-    /// Probabilities of the knots.
-    #[getter]
-    fn u<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.1))
-    }
-
-    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
-        Ok(knots(slf.as_super())?.0.len())
-    }
-}
+by_knots!(PiecewiseLink, link::PiecewiseLink::from_knots);
 
 /// A link with flat pieces, as isotonic regression makes them: what SLIsotron learns.
 ///
@@ -201,35 +208,7 @@ impl PiecewiseLink {
 #[pyclass(extends = Link, frozen, module = "properloss")]
 pub struct IsotonicLink;
 
-#[pymethods]
-impl IsotonicLink {
-    #[new]
-    fn new(
-        z: &Bound<'_, PyAny>,
-        u: &Bound<'_, PyAny>,
-    ) -> PyResult<PyClassInitializer<IsotonicLink>> {
-        use numpy::PyArrayMethods;
-        let (z, u) = (column(z, "z")?.to_vec()?, column(u, "u")?.to_vec()?);
-        let inner = link::IsotonicLink::new(z, u).map_err(to_python)?;
-        Ok(PyClassInitializer::from(Link { inner: Arc::new(inner) }).add_subclass(IsotonicLink))
-    }
-
-    /// Scores of the knots.
-    #[getter]
-    fn z<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.0))
-    }
-
-    /// Probabilities of the knots.
-    #[getter]
-    fn u<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        Ok(PyArray1::from_vec(slf.py(), knots(slf.as_super())?.1))
-    }
-
-    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
-        Ok(knots(slf.as_super())?.0.len())
-    }
-}
+by_knots!(IsotonicLink, link::IsotonicLink::new);
 
 /// A number in a few digits.
 fn short(x: f64) -> String {

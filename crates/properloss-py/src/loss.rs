@@ -13,6 +13,9 @@ use crate::arrays::{map, map2};
 use crate::errors::{file_to_python, to_python};
 use crate::link;
 
+/// A number or an array-like.
+type Any<'py> = Bound<'py, PyAny>;
+
 /// A proper loss of scores: :class:`CanonicalLoss` or :class:`CompositeLoss`.
 ///
 /// Every fitted classifier has one in ``loss_``: the canonical loss of its link where that is finite,
@@ -75,20 +78,12 @@ impl Loss {
     }
 
     /// What score ``z`` costs when the label is ``y``.
-    fn loss<'py>(
-        &self,
-        y: &Bound<'py, PyAny>,
-        z: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn loss<'py>(&self, y: &Any<'py>, z: &Any<'py>) -> PyResult<Any<'py>> {
         map2(y, z, |y, z| self.inner.loss(y, z))
     }
 
     /// The derivative of the loss in the score.
-    fn gradient<'py>(
-        &self,
-        y: &Bound<'py, PyAny>,
-        z: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn gradient<'py>(&self, y: &Any<'py>, z: &Any<'py>) -> PyResult<Any<'py>> {
         map2(y, z, |y, z| self.inner.gradient(y, z))
     }
 
@@ -99,20 +94,12 @@ impl Loss {
     }
 
     /// ``curvature(z)``, as boosters call it with labels and scores.
-    fn hessian<'py>(
-        &self,
-        y: &Bound<'py, PyAny>,
-        z: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn hessian<'py>(&self, y: &Any<'py>, z: &Any<'py>) -> PyResult<Any<'py>> {
         map2(y, z, |_, z| self.inner.curvature(z))
     }
 
     /// What saying probability ``p`` costs when the label is ``y``.
-    fn partial_loss<'py>(
-        &self,
-        y: &Bound<'py, PyAny>,
-        p: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn partial_loss<'py>(&self, y: &Any<'py>, p: &Any<'py>) -> PyResult<Any<'py>> {
         map2(y, p, |y, p| self.inner.partial_loss(y, p))
     }
 

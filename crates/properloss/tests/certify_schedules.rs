@@ -103,7 +103,8 @@ fn monotone_never_breaks_its_claim() {
     let (mut iterations, mut least, mut damped) = (0, f64::INFINITY, 0);
     while iterations < wanted() {
         let case = Case::random(&mut random);
-        let candidate = [Candidate::Labels, Candidate::Previous, Candidate::Refit][random.below(3)];
+        let candidate =
+            [Candidate::Labels, Candidate::Previous, Candidate::PreviousLink][random.below(3)];
         let theta = [0.0, 0.1, 0.5, 0.9][random.below(4)];
         let freeze_after = random.chance(0.2).then(|| random.below(10));
         let run = case.fit(Schedule::Monotone { candidate, theta, freeze_after }, 40);

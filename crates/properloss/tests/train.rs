@@ -61,7 +61,8 @@ fn awkward(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>, Vec<f64>) {
     (x, y, weights)
 }
 
-const TARGETS: [Target; 4] = [Target::Previous, Target::Approx, Target::Labels, Target::Refit];
+const TARGETS: [Target; 4] =
+    [Target::Previous, Target::Approx, Target::Labels, Target::PreviousLink];
 
 #[test]
 fn the_first_iteration_is_the_one_worked_by_hand() {

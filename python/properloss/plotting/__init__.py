@@ -7,10 +7,6 @@ from properloss.plotting._loss import LossDisplay
 from properloss.plotting._reliability import ReliabilityDisplay
 
 __all__ = [
-    "ConvergenceDisplay",
-    "DecisionCurveDisplay",
-    "LinkDisplay",
-    "LossDisplay",
-    "MurphyDisplay",
+    "ConvergenceDisplay", "DecisionCurveDisplay", "LinkDisplay", "LossDisplay", "MurphyDisplay",
     "ReliabilityDisplay",
 ]

@@ -163,6 +163,18 @@ def scores_of(estimator: Any, X: Any) -> NDArray[np.float64]:
     raise TypeError(f"{type(estimator).__name__} has no linear_score; use from_predictions")
 
 
+def with_scores(
+    estimator: Any, X: Any, y: Any, attribute: str, name: str | None
+) -> tuple[str, Any, NDArray[np.float64] | None, Any]:
+    """Title, link or loss, scores of the rows if there are labels too, and the positive label."""
+    name = type(estimator).__name__ if name is None else name
+    estimator, X = unwrapped(estimator, X)
+    value = binary_link(estimator, attribute)
+    if X is None or y is None:
+        return name, value, None, None
+    return name, value, scores_of(estimator, X), estimator.classes_[1]
+
+
 def fitted(estimator: Any, attribute: str) -> Any:
     """A fitted attribute, or scikit-learn's NotFittedError, or a TypeError that says what is missing."""
     value = getattr(estimator, attribute, None)

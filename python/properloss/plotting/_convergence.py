@@ -167,11 +167,7 @@ class ConvergenceDisplay(_axes.Display):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_prob_by_iteration: Sequence[ArrayLike],
-        *,
-        pos_label: Any = None,
+        cls, y_true: ArrayLike, y_prob_by_iteration: Sequence[ArrayLike], *, pos_label: Any = None,
         name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the log-loss of the predictions made after each iteration.

@@ -71,8 +71,7 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike, y_prob: ArrayLike, *,
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *,
         sample_weight: ArrayLike | None = None, pos_label: Any = None,
         thresholds: ArrayLike | None = None,
         name: str | None = None, ax: Any = None, **line_kw: Any,
@@ -93,19 +92,13 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
 
     @classmethod
     def compute(
-        cls,
-        y_true: ArrayLike, y_prob: ArrayLike, *,
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *,
         sample_weight: ArrayLike | None = None, pos_label: Any = None,
         thresholds: ArrayLike | None = None,
     ) -> Self:
         """What :meth:`from_predictions` draws, without drawing it (and without matplotlib).
 
-        Parameters
-        ----------
-        y_true, y_prob, sample_weight, pos_label, thresholds
-            See :meth:`from_predictions`.
-
-        {not_drawn}
+        {as_drawn}
         """
         y, p, weight = _axes.forecasts(y_true, y_prob, sample_weight, pos_label)
         if thresholds is None:
@@ -140,13 +133,7 @@ class MurphyDisplay(_ThresholdDisplay):
     ----------
     threshold, value, reference : ndarray
         Thresholds, the mean cost there, and that of the base rate alone.
-    {entry}
-
-    Attributes
-    ----------
-    {axes}
-    line_, reference_line_ : matplotlib Line2D
-        The two curves.
+    {threshold_display}
 
     Examples
     --------
@@ -182,13 +169,7 @@ class DecisionCurveDisplay(_ThresholdDisplay):
     ----------
     threshold, value, reference : ndarray
         Thresholds, the net benefit there, and that of acting on all rows.
-    {entry}
-
-    Attributes
-    ----------
-    {axes}
-    line_, reference_line_ : matplotlib Line2D
-        The two curves.
+    {threshold_display}
 
     Examples
     --------

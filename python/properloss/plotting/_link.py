@@ -107,8 +107,7 @@ class LinkDisplay(_axes.Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any, X: Any = None, y: ArrayLike | None = None, *,
+        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *,
         n_bins: int = 20,
         name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
@@ -116,9 +115,7 @@ class LinkDisplay(_axes.Display):
 
         Parameters
         ----------
-        estimator : classifier
-            A fitted classifier with a ``link_``, a pipeline or search that ends in one, or a
-            :class:`ProperCalibratedClassifierCV`.
+        {estimator}
         X, y : data, default=None
             Rows and labels for the observed shares.
         n_bins : int, default=20
@@ -127,36 +124,22 @@ class LinkDisplay(_axes.Display):
             The legend's entry; by default the class name.
         {on_axes}
         """
-        name = type(estimator).__name__ if name is None else name
-        estimator, X = _axes.unwrapped(estimator, X)
-        link = _axes.binary_link(estimator, "link_")
-        if X is None or y is None:
+        name, link, scores, positive = _axes.with_scores(estimator, X, y, "link_", name)
+        if y is None or scores is None:
             return cls.from_link(link, name=name).plot(ax, **line_kw)
-        scores = _axes.scores_of(estimator, X)
-        return cls.from_predictions(
-            y, scores, link=link, pos_label=estimator.classes_[1], n_bins=n_bins, name=name, ax=ax,
-            **line_kw,
-        )
+        line_kw |= {"link": link, "pos_label": positive, "n_bins": n_bins, "name": name, "ax": ax}
+        return cls.from_predictions(y, scores, **line_kw)
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike, score: ArrayLike, *,
-        link: Any,
-        pos_label: Any = None,
-        n_bins: int = 20,
+        cls, y_true: ArrayLike, score: ArrayLike, *, link: Any, pos_label: Any = None, n_bins: int = 20,
         name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw a link over the share of positives observed at each score.
 
-        Parameters
-        ----------
-        {y_true}
-        score : array-like of shape (n_samples,)
-            Scores.
+        {labels_and_scores_of}
         link : InverseLink
-            The link to draw.
-        {pos_label}
+            What to draw.
         n_bins : int, default=20
             Number of equal-count bins.
         name : str, default=None

@@ -112,51 +112,36 @@ class LossDisplay(_axes.Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any, X: Any = None, y: ArrayLike | None = None, *,
+        cls, estimator: Any, X: Any = None, y: ArrayLike | None = None, *,
         name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw the loss of a fitted classifier, with the scores of data if they are given.
 
         Parameters
         ----------
-        estimator : classifier
-            A fitted classifier with a ``loss_``, a pipeline or search that ends in one, or a
-            :class:`ProperCalibratedClassifierCV`.
+        {estimator}
         X, y : data, default=None
             Rows and labels whose scores are marked.
         name : str, default=None
             The title; by default the class name.
         {on_axes}
         """
-        name = type(estimator).__name__ if name is None else name
-        estimator, X = _axes.unwrapped(estimator, X)
-        loss = _axes.binary_link(estimator, "loss_")
-        if X is None or y is None:
+        name, loss, scores, positive = _axes.with_scores(estimator, X, y, "loss_", name)
+        if y is None or scores is None:
             return cls.from_loss(loss, name=name).plot(ax, **line_kw)
-        scores = _axes.scores_of(estimator, X)
-        return cls.from_predictions(
-            y, scores, loss=loss, pos_label=estimator.classes_[1], name=name, ax=ax, **line_kw
-        )
+        line_kw |= {"loss": loss, "pos_label": positive, "name": name, "ax": ax}
+        return cls.from_predictions(y, scores, **line_kw)
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike, score: ArrayLike, *,
-        loss: Any,
-        pos_label: Any = None,
+        cls, y_true: ArrayLike, score: ArrayLike, *, loss: Any, pos_label: Any = None,
         name: str | None = None, ax: Any = None, **line_kw: Any,
     ) -> Self:
         """Draw a loss over the range of some scores, which are marked at the foot.
 
-        Parameters
-        ----------
-        {y_true}
-        score : array-like of shape (n_samples,)
-            Scores.
+        {labels_and_scores_of}
         loss : CanonicalLoss or CompositeLoss
-            The loss.
-        {pos_label}
+            What to draw.
         name : str, default=None
             The title; by default the link's name.
         {on_axes}

@@ -158,8 +158,7 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike, y_prob: ArrayLike, *,
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *,
         sample_weight: ArrayLike | None = None, pos_label: Any = None,
         level: float = 0.9, n_resamples: int = 200, random_state: int | None = 0,
         name: str | None = None, ax: Any = None, **line_kw: Any,
@@ -189,19 +188,13 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
 
     @classmethod
     def compute(
-        cls,
-        y_true: ArrayLike, y_prob: ArrayLike, *,
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *,
         sample_weight: ArrayLike | None = None, pos_label: Any = None,
         level: float = 0.9, n_resamples: int = 200, random_state: int | None = 0,
     ) -> Self:
         """What :meth:`from_predictions` draws, without drawing it (and without matplotlib).
 
-        Parameters
-        ----------
-        y_true, y_prob, sample_weight, pos_label, level, n_resamples, random_state
-            See :meth:`from_predictions`.
-
-        {not_drawn}
+        {as_drawn}
         """
         y, p, weight = _axes.forecasts(y_true, y_prob, sample_weight, pos_label)
         outside = np.flatnonzero((p < 0.0) | (p > 1.0))

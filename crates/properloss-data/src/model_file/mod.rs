@@ -10,6 +10,27 @@
 //! The numbers of "max-norm" and "standardise" are already in the weights and the intercept; the
 //! file keeps them to say how the model was fitted.
 
+/// `to_json` and `write` of a file that can `check` itself.
+macro_rules! written_as {
+    ($format:expr, $version:expr, $name:literal) => {
+        /// To JSON; a value that is not finite, or lengths that disagree, are an error.
+        pub fn to_json(&self) -> Result<String> {
+            self.json_for(Path::new($name))
+        }
+
+        /// Writes the file whole or not at all.
+        pub fn write(&self, path: &Path) -> Result<()> {
+            let json = self.json_for(path)?;
+            write_atomically(path, |out| out.write_all(json.as_bytes()))
+        }
+
+        fn json_for(&self, file: &Path) -> Result<String> {
+            self.check().map_err(|field| bad_field(file, field))?;
+            json::to_json(self, file, $format, $version)
+        }
+    };
+}
+
 mod bounds;
 mod certificate;
 mod history;
@@ -233,21 +254,7 @@ impl ModelFile {
         Ok(model)
     }
 
-    /// To JSON; a value that is not finite, or lengths that disagree, are an error.
-    pub fn to_json(&self) -> Result<String> {
-        self.json_for(Path::new("model"))
-    }
-
-    /// Writes the file whole or not at all.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let json = self.json_for(path)?;
-        write_atomically(path, |out| out.write_all(json.as_bytes()))
-    }
-
-    fn json_for(&self, file: &Path) -> Result<String> {
-        self.check().map_err(|field| bad_field(file, field))?;
-        json::to_json(self, file, MODEL_FORMAT, VERSION)
-    }
+    written_as!(MODEL_FORMAT, VERSION, "model");
 
     /// The classifier itself.
     pub fn model(&self) -> Result<Model> {
@@ -345,21 +352,7 @@ impl LossFile {
         Ok(loss)
     }
 
-    /// To JSON; a value that is not finite is an error.
-    pub fn to_json(&self) -> Result<String> {
-        self.json_for(Path::new("loss"))
-    }
-
-    /// Writes the file whole or not at all.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let json = self.json_for(path)?;
-        write_atomically(path, |out| out.write_all(json.as_bytes()))
-    }
-
-    fn json_for(&self, file: &Path) -> Result<String> {
-        self.check().map_err(|field| bad_field(file, field))?;
-        json::to_json(self, file, LOSS_FORMAT, VERSION)
-    }
+    written_as!(LOSS_FORMAT, VERSION, "loss");
 
     /// The loss itself.
     pub fn loss(&self) -> Result<Loss> {

@@ -182,21 +182,7 @@ impl ClassModelFile {
         self.feature_names.get(j).cloned().unwrap_or_else(name)
     }
 
-    /// To JSON; a value that is not finite, or lengths that disagree, are an error.
-    pub fn to_json(&self) -> Result<String> {
-        self.json_for(Path::new("model"))
-    }
-
-    /// Writes the file whole or not at all.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let json = self.json_for(path)?;
-        write_atomically(path, |out| out.write_all(json.as_bytes()))
-    }
-
-    fn json_for(&self, file: &Path) -> Result<String> {
-        self.check().map_err(|field| bad_field(file, field))?;
-        json::to_json(self, file, MODEL_FORMAT, CLASS_VERSION)
-    }
+    written_as!(MODEL_FORMAT, CLASS_VERSION, "model");
 
     /// What is wrong, as the field and the reason.
     fn check(&self) -> std::result::Result<(), (String, String)> {

@@ -5,7 +5,7 @@ use crate::link::{InverseLink, PiecewiseLink};
 use crate::piecewise::PiecewiseAffine;
 use crate::special::Sum;
 
-/// The least and the greatest slope of the pieces of a link: `(n, N)` of Definition 2.
+/// The least and the greatest slope of the pieces of a link: `(n, N)` of the paper's Definition 2.
 pub fn slope_range(u: &PiecewiseLink) -> (f64, f64) {
     let knots = u.knots();
     let pieces = 0..knots.x().len() - 1;

@@ -1,4 +1,4 @@
-//! The learned link of Definition 2: piecewise affine from `(z_min, 0)` to `(z_max, 1)`.
+//! The learned link, Definition 2 of the paper: piecewise affine from `(z_min, 0)` to `(z_max, 1)`.
 
 use std::sync::OnceLock;
 

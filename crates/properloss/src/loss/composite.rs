@@ -7,7 +7,7 @@ use super::{CanonicalLoss, PartialLosses};
 use crate::link::InverseLink;
 
 /// A proper loss, given by its Bregman generator `F`, with an inverse link `g`:
-/// `ℓ(y, z) = D_F(y, g(z))` (Theorem 1, first line).
+/// `ℓ(y, z) = D_F(y, g(z))` (the paper's Theorem 1, first line).
 ///
 /// With `F = U*` of a link `u` this is `D_U(u⁻¹(g(z)), u⁻¹(y))` (second line), and with `g = u` the
 /// canonical loss. Log-loss with another link is the likelihood of that generalised linear model:
@@ -32,12 +32,12 @@ impl CompositeLoss {
         Self::from_generator(Arc::new(LinkGenerator(loss.link().clone())), link)
     }
 
-    /// Theorem 1, from right to left: a Bregman generator and a link make a proper composite loss.
+    /// The paper's Theorem 1, from right to left: a Bregman generator and a link make a proper composite loss.
     pub fn from_generator(generator: Arc<dyn Generator>, link: Arc<dyn InverseLink>) -> Self {
         Self { generator, link }
     }
 
-    /// Theorem 1, from left to right: the generator of the loss.
+    /// The paper's Theorem 1, from left to right: the generator of the loss.
     pub fn generator(&self) -> &Arc<dyn Generator> {
         &self.generator
     }

@@ -1,4 +1,4 @@
-//! Convex functions on `[0, 1]` that generate proper losses (Theorem 1).
+//! Convex functions on `[0, 1]` that generate proper losses (the paper's Theorem 1).
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl ConvexGenerator {
         Self { value: Box::new(value), derivative: Box::new(derivative), weight: Box::new(weight) }
     }
 
-    /// Theorem 1, from left to right: the generator `F = -L` of a proper loss, `L` being its
+    /// The paper's Theorem 1, from left to right: the generator `F = -L` of a proper loss, `L` being its
     /// conditional Bayes risk `L(π) = π ℓ_1(π) + (1 - π) ℓ_0(π)`.
     ///
     /// Because the loss is proper, `π` minimises the expected loss at `π`, so the derivative needs

@@ -33,20 +33,9 @@ pub struct Bin {
     pub weight: f64,
 }
 
-/// A maximal set of forecasts that isotonic regression gives one value: a step of the CORP curve.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CalibrationBlock {
-    /// Least forecast in it.
-    pub lowest: f64,
-    /// Largest forecast in it.
-    pub highest: f64,
-    /// Mean forecast.
-    pub forecast: f64,
-    /// The recalibrated probability: the share of positives, increasing from block to block.
-    pub rate: f64,
-    /// Share of all weight.
-    pub weight: f64,
-}
+/// A maximal set of forecasts that isotonic regression gives one value: a step of the CORP curve. Its `rate` is
+/// the recalibrated probability, increasing from block to block.
+pub type CalibrationBlock = Bin;
 
 /// `brier = miscalibration - discrimination + uncertainty`, all three not negative.
 #[derive(Debug, Clone, Copy, PartialEq)]

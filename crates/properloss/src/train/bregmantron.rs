@@ -26,8 +26,8 @@ pub enum Target {
     Approx,
     /// The labels (the paper's `label`).
     Labels,
-    /// The previous link at the new scores, `u_t(w_{t+1}·x)`.
-    Refit,
+    /// The previous link at the new scores, `u_t(w_{t+1}·x)` (`refit` by name).
+    PreviousLink,
 }
 
 /// How Step 3 measures the distance to its target.
@@ -96,7 +96,7 @@ impl BregmanTron {
             Target::Previous | Target::Approx => 1.0,
             // The forced climb keeps probabilities away from 0 and 1: little of it is enough.
             Target::Labels => 0.01,
-            Target::Refit => 0.1,
+            Target::PreviousLink => 0.1,
         };
         Self {
             target,
@@ -255,7 +255,7 @@ pub(super) fn method(name: &'static str) -> Method {
     options.extend(registry::descent());
     let build: fn(Checked<'_>, &mut Settings, &Shape) -> Result<Box<dyn Estimator>> = match name {
         "labels" => |s, _, _| build(Target::Labels, s),
-        "refit" => |s, _, _| build(Target::Refit, s),
+        "refit" => |s, _, _| build(Target::PreviousLink, s),
         "approx" => |s, _, _| build(Target::Approx, s),
         _ => |s, _, _| build(Target::Previous, s),
     };
@@ -270,7 +270,7 @@ const OBJECTIVES: &[(&str, &str)] = &[
 fn target_of(name: &str) -> Target {
     match name {
         "labels" => Target::Labels,
-        "refit" => Target::Refit,
+        "refit" => Target::PreviousLink,
         "approx" => Target::Approx,
         _ => Target::Previous,
     }

@@ -136,11 +136,11 @@ impl LinkStep {
                 let inverse = |i: usize| if labels[i] == 1 { z_max } else { z_min };
                 order.group_means_into(row_weights, inverse, targets)?;
             }
-            (Target::Refit, false) => {
+            (Target::PreviousLink, false) => {
                 self.link.u_sorted_into(z, targets)?;
             }
             // u_t⁻¹(u_t(z)) = z, brought into the range of the link
-            (Target::Refit, true) => {
+            (Target::PreviousLink, true) => {
                 let inside = |(target, z): (&mut f64, &f64)| *target = z.clamp(z_min, z_max);
                 targets.iter_mut().zip(z).for_each(inside);
             }

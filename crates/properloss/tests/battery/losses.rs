@@ -1,4 +1,4 @@
-//! Canonical and composite losses of every link, and Theorem 1 in both directions.
+//! Canonical and composite losses of every link, and the paper's Theorem 1 in both directions.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ proptest! {
         prop_assert!(-ours.ln() <= -theirs.ln() + log_tau + slack, "{own:?} {z}");
     }
 
-    /// Theorem 1, from a proper loss to its generator: `F = -L`, and then `D_F(y, p) = ℓ_y(p)`;
+    /// The paper's Theorem 1, from a proper loss to its generator: `F = -L`, and then `D_F(y, p) = ℓ_y(p)`;
     /// F equals U* up to the affine term, its weight is w(c).
     #[test]
     fn from_loss_to_generator(link in bounded_link(), share in 0.02..0.98f64) {
@@ -142,7 +142,7 @@ proptest! {
         }
     }
 
-    /// Theorem 1, from a generator and a link to a proper composite loss: both lines of the theorem.
+    /// The paper's Theorem 1, from a generator and a link to a proper composite loss: both lines of the theorem.
     #[test]
     fn from_generator_to_composite_loss(link in bounded_link(), other in any_link(), y in label(), share in 0.001..0.999f64) {
         let loss = loss_of(&link);

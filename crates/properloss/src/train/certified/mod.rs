@@ -36,8 +36,8 @@ pub enum Candidate {
     Labels,
     /// The previous predictions, by the Bregman divergence of the previous loss (the paper's Step 3).
     Previous,
-    /// The old link at the new scores, by least squares.
-    Refit,
+    /// The old link at the new scores, by least squares (`refit` by name).
+    PreviousLink,
 }
 
 /// The slopes of the schedules that keep consecutive links close.
@@ -318,7 +318,7 @@ pub(super) fn method() -> Method {
                 _ => Schedule::Monotone {
                     candidate: match s.word("candidate") {
                         "previous" => Candidate::Previous,
-                        "refit" => Candidate::Refit,
+                        "refit" => Candidate::PreviousLink,
                         _ => Candidate::Labels,
                     },
                     theta: s.required("theta")?,

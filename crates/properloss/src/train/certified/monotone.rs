@@ -96,7 +96,7 @@ pub(super) fn advance(state: &mut State, rows: &mut dyn Rows, options: Options) 
         let candidate = match options.candidate {
             Candidate::Labels => state.fit_labels(&rows, bounds)?,
             Candidate::Previous => state.fit_previous(&rows, bounds)?,
-            Candidate::Refit => state.fit_refit(&rows, bounds)?,
+            Candidate::PreviousLink => state.fit_previous_link(&rows, bounds)?,
         };
         if let Some((lambda, trial)) = damped(state, &rows, candidate, budget, options.slope_max)? {
             (damping, link_cost) = (lambda, trial.outcome.change);

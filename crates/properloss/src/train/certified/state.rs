@@ -249,7 +249,7 @@ impl State {
     }
 
     /// Step 3 towards the old link at the new scores (least squares).
-    pub(super) fn fit_refit(
+    pub(super) fn fit_previous_link(
         &mut self,
         rows: &ByScore<'_>,
         bounds: Bounds,
