@@ -3,33 +3,23 @@
 //! By default short runs on 1,000 rows; `PROPERLOSS_PROFILE=full` (with `--release`) runs the three
 //! schedules under three scalings on 1,000 rows and on the full training sets.
 
+mod images;
+
 use properloss::design::Scaling;
 use properloss::train::{Candidate, Certified, CertifiedFit, Schedule, Silent, Slopes};
-use properloss_data::idx::{Part, find_image_set};
+use properloss_data::idx::Part;
 use properloss_data::synthetic::{Means, gaussians};
-use properloss_data::{Classes, Dataset, ReadOptions, read};
+use properloss_data::{Classes, Dataset, ReadOptions};
 
 fn full() -> bool {
     std::env::var("PROPERLOSS_PROFILE").is_ok_and(|value| value == "full")
 }
 
-/// `mnist` 0 v 8 or `fashion-mnist` even v odd; `None` (with a word why) if the files are not here.
+/// `mnist` 0 v 8 or `fashion-mnist` even v odd.
 fn image_set(name: &str, classes: Classes) -> Option<Dataset> {
-    match find_image_set(name, Part::Train) {
-        Ok(source) => {
-            let options = ReadOptions {
-                negative: classes.negative,
-                positive: classes.positive,
-                ..ReadOptions::default()
-            };
-            Some(read(&source, &options).unwrap())
-        }
-        Err(error) => {
-            assert!(std::env::var("CI").is_err(), "{error}");
-            println!("skipped: no data ({error})");
-            None
-        }
-    }
+    let Classes { negative, positive, .. } = classes;
+    let options = ReadOptions { negative, positive, ..ReadOptions::default() };
+    images::image_set(name, Part::Train, &options)
 }
 
 fn data_sets() -> Vec<(&'static str, Dataset)> {

@@ -1,31 +1,24 @@
 //! The trainers on real images: mnist 0 v 8, the full training set, default options.
 
+mod images;
+
 use std::sync::Arc;
 
 use properloss::link::Sigmoid;
 use properloss::metrics;
 use properloss::train::{BregmanTron, CanonicalLossTrainer, Fit, Silent, Target, Termination};
-use properloss_data::idx::{Part, find_image_set};
-use properloss_data::{Dataset, ReadOptions, Storage, read};
+use properloss_data::idx::Part;
+use properloss_data::{Dataset, ReadOptions, Storage};
 
-/// 0 v 8; `None` (with a word why) if the files are not here.
+/// 0 v 8.
 fn mnist(part: Part) -> Option<Dataset> {
-    match find_image_set("mnist", part) {
-        Ok(source) => {
-            let options = ReadOptions {
-                negative: vec!["0".into()],
-                positive: vec!["8".into()],
-                storage: Storage::F32,
-                ..ReadOptions::default()
-            };
-            Some(read(&source, &options).unwrap())
-        }
-        Err(error) => {
-            assert!(std::env::var("CI").is_err(), "{error}");
-            println!("skipped: no data ({error})");
-            None
-        }
-    }
+    let options = ReadOptions {
+        negative: vec!["0".into()],
+        positive: vec!["8".into()],
+        storage: Storage::F32,
+        ..ReadOptions::default()
+    };
+    images::image_set("mnist", part, &options)
 }
 
 /// Test AUC and log-loss.

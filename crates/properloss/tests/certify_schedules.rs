@@ -3,7 +3,7 @@
 
 mod certify_support;
 
-use certify_support::{Random, profile};
+use certify_support::{Random, in_order, profile};
 use properloss::certify::{Certificate, Decomposition, Scored};
 use properloss::design::Scaling;
 use properloss::link::{InverseLink, PiecewiseLink};
@@ -289,11 +289,7 @@ fn l_is_nonnegative_with_nested_slopes() {
         if !before.with_scores(&new).unwrap().in_range(&u) {
             continue;
         }
-        let mut order: Vec<usize> = (0..m).collect();
-        order.sort_by(|&i, &j| new[i].total_cmp(&new[j]));
-        let sorted: Vec<f64> = order.iter().map(|&i| new[i]).collect();
-        let targets: Vec<f64> = order.iter().map(|&i| old[i]).collect();
-        let sorted_weights: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
+        let [sorted, targets, sorted_weights] = in_order(&new, &old, &weights);
         let nested = random.chance(0.5);
         let slopes = if nested {
             (n * random.between(0.5, 1.0), big_n * random.between(1.0, 2.0))

@@ -2,7 +2,7 @@
 
 mod certify_support;
 
-use certify_support::{Random, link_from_steps, profile};
+use certify_support::{Random, in_order, link_from_steps, profile};
 use properloss::certify::*;
 use properloss::link::{InverseLink, PiecewiseLink};
 
@@ -171,11 +171,7 @@ fn theorem_p() {
         if b <= 0.0 || !next.in_range(&u) {
             continue;
         }
-        let mut order: Vec<usize> = (0..m).collect();
-        order.sort_by(|&i, &j| after[i].total_cmp(&after[j]));
-        let sorted: Vec<f64> = order.iter().map(|&i| after[i]).collect();
-        let targets: Vec<f64> = order.iter().map(|&i| z[i]).collect();
-        let sorted_weights: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
+        let [sorted, targets, sorted_weights] = in_order(&after, &z, &weights);
         let q_1 = u.u(sorted[0]);
         let objective = Objective::Bregman { link: &u, target_scores: &targets };
         let problem = ChainProblem::new(&sorted, objective)

@@ -1,5 +1,7 @@
 //! The trainers: what each step promises, on data small enough to check and large enough to learn.
 
+mod random_support;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -14,28 +16,11 @@ use properloss::train::{
     BregmanTron, CanonicalLossTrainer, EndSlope, Fit, Glmtron, Isotonic, Iteration, LinkObjective,
     Silent, Slisotron, Step, Target, Termination,
 };
-
-/// Uniform numbers in (0, 1) from a fixed stream.
-struct Stream(u64);
-
-impl Stream {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + f64::EPSILON / 4.0
-    }
-
-    fn normal(&mut self) -> f64 {
-        let (a, b) = (self.uniform(), self.uniform());
-        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
-    }
-}
+use random_support::Random;
 
 /// The paper's synthetic data: classes N(±(1, 1), I), half of each.
 fn gaussians(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>) {
-    let mut stream = Stream(seed);
+    let mut stream = Random(seed);
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for i in 0..rows {
         let label = (i % 2) as u8;
@@ -48,15 +33,14 @@ fn gaussians(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>) {
 
 /// Rows with ties, weights (some 0), noise: nothing is easy.
 fn awkward(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>, Vec<f64>) {
-    let mut stream = Stream(seed);
+    let mut stream = Random(seed);
     let (mut x, mut y, mut weights) = (Vec::new(), Vec::new(), Vec::new());
     for i in 0..rows {
-        let row =
-            [(4.0 * stream.uniform()).floor(), stream.normal(), (2.0 * stream.uniform()).floor()];
+        let row = [(4.0 * stream.unit()).floor(), stream.normal(), (2.0 * stream.unit()).floor()];
         let score = row[0] - 1.5 + 0.5 * row[1];
-        y.push(u8::from(stream.uniform() < 1.0 / (1.0 + (-score).exp())));
+        y.push(u8::from(stream.unit() < 1.0 / (1.0 + (-score).exp())));
         x.extend(row);
-        weights.push(if i % 7 == 3 { 0.0 } else { 0.25 + 2.0 * stream.uniform() });
+        weights.push(if i % 7 == 3 { 0.0 } else { 0.25 + 2.0 * stream.unit() });
     }
     (x, y, weights)
 }

@@ -231,17 +231,9 @@ fn add_four_rows<L: Lanes, T: Storage, const SQUARES: bool>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::lanes::tests::sets;
     use super::*;
     use crate::sample::Matrix;
-
-    /// The instruction sets this machine has.
-    fn sets() -> Vec<Arch> {
-        #[allow(unused_mut)]
-        let mut sets = vec![Arch::Scalar, Arch::new()];
-        #[cfg(target_arch = "x86_64")]
-        sets.extend(pulp::x86::V3::try_new().map(Arch::V3));
-        sets
-    }
 
     #[test]
     fn every_instruction_set_gives_the_same_bits() {

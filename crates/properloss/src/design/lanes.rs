@@ -419,7 +419,7 @@ mod x86 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     struct Both([f64; 8]);
@@ -436,7 +436,8 @@ mod tests {
         }
     }
 
-    fn sets() -> Vec<Arch> {
+    /// The instruction sets this machine has.
+    pub(in crate::design) fn sets() -> Vec<Arch> {
         #[allow(unused_mut)]
         let mut sets = vec![Arch::Scalar, Arch::new()];
         #[cfg(target_arch = "x86_64")]

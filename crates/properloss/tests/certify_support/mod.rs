@@ -1,9 +1,13 @@
 //! What the tests of certified mode share: random links and samples, and a profile.
 #![allow(dead_code)] // each test crate uses its own part
 
+#[path = "../random_support/mod.rs"]
+mod random_support;
+
 use properloss::link::PiecewiseLink;
 use properloss::piecewise::PiecewiseAffine;
 use proptest::prelude::*;
+pub use random_support::Random;
 
 /// A link from positive steps; the ordinates are scaled to end at exactly 1.
 pub fn link_from_steps(start: f64, steps: &[(f64, f64)]) -> PiecewiseLink {
@@ -39,37 +43,14 @@ pub fn any_scored() -> impl Strategy<Value = (Vec<f64>, Vec<u8>, Vec<f64>)> {
     })
 }
 
-/// SplitMix64: a few lines, the same numbers everywhere.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in `[0, 1)`.
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub fn between(&mut self, lo: f64, hi: f64) -> f64 {
-        lo + (hi - lo) * self.unit()
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n as u64) as usize
-    }
-
-    pub fn chance(&mut self, p: f64) -> bool {
-        self.unit() < p
-    }
-}
-
 /// `PROPERLOSS_PROFILE=fuzz` (or `full`) asks for the long runs.
 pub fn profile(name: &str) -> bool {
     std::env::var("PROPERLOSS_PROFILE").is_ok_and(|value| value == name)
+}
+
+/// Old scores and weights in the order of the new scores, which come first.
+pub fn in_order(new: &[f64], old: &[f64], weights: &[f64]) -> [Vec<f64>; 3] {
+    let mut order: Vec<usize> = (0..new.len()).collect();
+    order.sort_by(|&i, &j| new[i].total_cmp(&new[j]));
+    [new, old, weights].map(|values| order.iter().map(|&i| values[i]).collect())
 }

@@ -1,39 +1,13 @@
 //! Random instances, and checks of a solution that share no code with the solver.
 #![allow(dead_code)]
 
+#[path = "../random_support/mod.rs"]
+mod random_support;
+
 use properloss::chain::{ChainProblem, ChainSolution, Objective};
 use properloss::link::{InverseLink, PiecewiseLink};
 use properloss::piecewise::PiecewiseAffine;
-
-/// SplitMix64: the instances are the same on every machine.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        x ^ (x >> 31)
-    }
-
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n as u64) as usize
-    }
-
-    pub fn chance(&mut self, p: f64) -> bool {
-        self.unit() < p
-    }
-
-    /// Log-uniform in `[10^a, 10^b]`.
-    pub fn power(&mut self, a: f64, b: f64) -> f64 {
-        10f64.powf(a + (b - a) * self.unit())
-    }
-}
+pub use random_support::Random as Rng;
 
 /// `PROPERLOSS_PROFILE=fuzz` or `full` asks for the long runs.
 pub fn is_fuzz() -> bool {
