@@ -156,8 +156,8 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
             so if it does not. Under scikit-learn's metadata routing they go where the estimator
             requests them.
         groups : array-like of shape (n_samples,), default=None
-            Groups that the folds keep together: a number of folds becomes ``StratifiedGroupKFold``,
-            a splitter gets them.
+            Groups that the folds keep together: a number of folds is dealt as the command line's
+            ``--group`` deals it, with the classes in proportion; a splitter gets them.
         **fit_params : dict
             Further arguments of ``fit`` of the estimator, with one value a row; only with metadata
             routing enabled, and requested there.

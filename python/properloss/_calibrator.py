@@ -165,7 +165,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             weights,
             kind=self.kind,
             smoothness=[float(value) for value in self.smoothness],
-            **engine_folds(self.cv, labels, groups, self.random_state),
+            **engine_folds(self.cv, labels, groups, self.random_state, weights),
             score_folds=score_folds,
         )
         numbers = fit.numbers
@@ -201,7 +201,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             weights,
             probabilities=whole if self.kind == "auto" else self.kind == "probabilities",
             preserve_order=False,
-            **engine_folds(self.cv, labels, groups, self.random_state),
+            **engine_folds(self.cv, labels, groups, self.random_state, weights),
         )
         numbers, ratios = fit.numbers, fit.ratios
         self.__dict__.pop("loss_", None)

@@ -217,7 +217,8 @@ class ProperLossClassifier(ProperClassifier):
         sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights: 2 counts as the row twice, 0 as removed. Of files the name of a column.
         groups : array-like of shape (n_samples,), default=None
-            Groups for a ``cv`` that keeps them together.
+            Groups that the folds keep together: a number as ``cv`` is dealt as the command line's
+            ``--group`` deals it, a splitter gets them.
         label : str, default=None
             The column of the labels in files and tables that are read batch by batch; the last one by
             default.
@@ -239,7 +240,9 @@ class ProperLossClassifier(ProperClassifier):
         rows, classes, labels, weights = training_input(self, X, y, sample_weight, several=True)
         assert not isinstance(sample_weight, str)
         _, all_labels = np.unique(np.asarray(y), return_inverse=True)
-        folds = engine_folds(self.cv, np.ravel(all_labels), groups, self.random_state)
+        folds = engine_folds(
+            self.cv, np.ravel(all_labels), groups, self.random_state, sample_weight
+        )
         # Rows of weight 0 are gone by now.
         kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
         if folds["folds"] is not None and weights is not None:

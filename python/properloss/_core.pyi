@@ -43,6 +43,7 @@ __all__ = [
     "fit",
     "fit_blocks",
     "fit_calibrator",
+    "group_folds",
     "fit_multiclass",
     "fit_multiclass_calibrator",
     "isotonic",
@@ -581,6 +582,10 @@ def fit_calibrator(
     score_folds: NDArray[np.uint32] | None = None,
 ) -> CalibrationMap: ...
 
+def group_folds(
+    labels: NDArray[np.uint32], groups: NDArray[np.uint32], count: int, seed: int
+) -> NDArray[np.uint32]: ...
+
 _Columns = tuple[_Floats, NDArray[np.uint8], _Floats | None]
 
 def metric_auc(columns: _Columns) -> float: ...
@@ -600,7 +605,9 @@ def report_page(
     data: str,
 ) -> str: ...
 
-_ClassSide = tuple[str, NDArray[np.float64], float | None, str, list[tuple[str, str]]]
+_ClassSide = tuple[
+    str, str | None, NDArray[np.float64], float | None, str, list[tuple[str, str]], Any
+]
 
 def report_page_of_classes(
     first: _ClassSide,

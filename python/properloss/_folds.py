@@ -6,8 +6,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import column_or_1d
+
+from properloss import _core
 
 #: What ``cv`` may be.
 CV: list[Any] = ["cv_object"]
@@ -16,10 +20,10 @@ CV: list[Any] = ["cv_object"]
 def row_splits(cv: Any, labels: Any, groups: Any, random_state: Any) -> Any:
     """Pairs of row numbers; a number of folds means stratified and shuffled ones."""
     if isinstance(cv, Integral) or cv is None:
-        from sklearn.model_selection import StratifiedKFold
+        from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
         if groups is not None:
-            return _group_folds(cv).split(np.zeros(len(labels)), labels, groups)
+            return PredefinedSplit(_group_folds(cv, labels, groups, random_state, None)).split()
         sizes = np.bincount(labels, minlength=2)
         # Of several classes a rare one is held out less often; of two both are needed.
         smallest = int(sizes.min() if len(sizes) == 2 else sizes.max())
@@ -35,28 +39,69 @@ def row_splits(cv: Any, labels: Any, groups: Any, random_state: Any) -> Any:
     return splitter.split(np.zeros(len(labels)), labels, groups)
 
 
-def engine_folds(cv: Any, labels: Any, groups: Any, random_state: Any) -> dict[str, Any]:
-    """The engine's folds: a number of stratified ones, or every row's number."""
-    if (isinstance(cv, Integral) or cv is None) and groups is None:
-        seed = random_state
-        if not isinstance(seed, Integral):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        return {"folds": None, "count": 5 if cv is None else int(cv), "seed": int(seed)}
-    if isinstance(cv, Integral) or cv is None:
-        cv = _group_folds(cv)
+def engine_folds(
+    cv: Any, labels: Any, groups: Any, random_state: Any, weights: Any = None
+) -> dict[str, Any]:
+    """The engine's folds: a number of stratified ones, or every row's number.
+
+    Rows of weight 0 are dealt to no fold, as if they were removed.
+    """
+    number = isinstance(cv, Integral) or cv is None
+    if number and groups is None:
+        return {"folds": None, "count": 5 if cv is None else int(cv), "seed": _seed(random_state)}
+    if number:
+        of_row = _group_folds(cv, labels, groups, random_state, weights)
+        return {"folds": of_row.astype(np.uint32), "count": 2, "seed": 0}
     of_row = np.full(len(labels), -1, dtype=np.int64)
-    for number, (_, test) in enumerate(row_splits(cv, labels, groups, random_state)):
+    for fold, (_, test) in enumerate(row_splits(cv, labels, groups, random_state)):
         if (of_row[test] >= 0).any():
             raise ValueError("cv puts a row into two test sets; every row must be in exactly one")
-        of_row[test] = number
+        of_row[test] = fold
     if (of_row < 0).any():
         row = int(np.flatnonzero(of_row < 0)[0])
         raise ValueError(f"cv puts row {row} into no test set; every row must be in exactly one")
     return {"folds": of_row.astype(np.uint32), "count": 2, "seed": 0}
 
 
-def _group_folds(cv: Any) -> Any:
-    """Stratified folds that keep groups together."""
-    from sklearn.model_selection import StratifiedGroupKFold
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
-    return StratifiedGroupKFold(5 if cv is None else int(cv))
+
+def _group_folds(cv: Any, labels: Any, groups: Any, random_state: Any, weights: Any) -> Any:
+    """Every row's fold, dealt as ``properloss fit --group`` deals it: groups stay together."""
+    numbers = _group_numbers(groups, len(labels))
+    kept = np.arange(len(labels))
+    if weights is not None:
+        kept = np.flatnonzero(np.asarray(weights) > 0.0)
+    count = 5 if cv is None else int(cv)
+    if count < 2:
+        raise ValueError(f"cv is {count}; at least 2 folds are needed")
+    own = np.ascontiguousarray(np.asarray(labels)[kept], dtype=np.uint32)
+    of_row = np.zeros(len(labels), dtype=np.int64)
+    of_row[kept] = _core.group_folds(
+        own, np.ascontiguousarray(numbers[kept]), count, _seed(random_state)
+    )
+    return of_row
+
+
+def _group_numbers(groups: Any, rows: int) -> NDArray[np.uint32]:
+    """A number for every group; a missing group is an error, as on the command line."""
+    values = np.asarray(column_or_1d(groups))
+    if len(values) != rows:
+        raise ValueError(f"groups has {len(values)} value(s) for {rows} rows")
+    missing = np.flatnonzero(_is_missing(values))
+    if missing.size:
+        raise ValueError(f"groups[{missing[0]}] is missing: every row needs a group")
+    if values.dtype == object:
+        values = np.array([f"{type(value).__name__} {value}" for value in values])
+    _, numbers = np.unique(values, return_inverse=True)
+    return numbers.ravel().astype(np.uint32)
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype == object:
+        # None, and what is not equal to itself (not a number, not a time); pandas' NA answers neither question.
+        return np.array([value is None or type(value).__name__ == "NAType" or value != value for value in values])
+    return np.asarray(values != values, dtype=bool)

@@ -128,7 +128,7 @@ def report(
     else:
         several = [_class_side(each, title, X) for each, title in zip(models, titles, strict=True)]
         for each_side in several:
-            check_consistent_length(each_side[1], labels)
+            check_consistent_length(each_side[2], labels)
         other = several[1] if len(several) > 1 else None
         texts = [str(value) for value in classes]
         html = _core.report_page_of_classes(several[0], other, texts, labels, weights, data)
@@ -179,7 +179,12 @@ def _class_side(model: Any, title: str, X: Any) -> _core._ClassSide:
     p = np.ascontiguousarray(model.predict_proba(X), dtype=np.float64)
     tau = getattr(model, "tau_", None)
     provenance = [("method", type(model).__name__)]
+    text: str | None = None
+    rows: Any = None
     if isinstance(model, ProperClassifier):
+        from properloss._model_file import text_of
+
+        text, rows = text_of(model), prediction_input(model, X)
         provenance += [("features", str(model.n_features_in_))]
         provenance += [
             (f"option {name}", str(value))
@@ -187,7 +192,7 @@ def _class_side(model: Any, title: str, X: Any) -> _core._ClassSide:
             if value is not None
         ]
     details = json.dumps(_details(model), allow_nan=False)
-    return title, p, None if tau is None else float(tau), details, provenance
+    return title, text, p, None if tau is None else float(tau), details, provenance, rows
 
 
 def _details(model: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pathlib
+import shutil
 import subprocess
 import warnings
 from typing import Any
@@ -39,25 +40,34 @@ def scores() -> Any:
     )
 
 
+ROLES = "--label default --ignore loan_id --group customer --weight weight --missing mean"
+
+
 @pytest.fixture(scope="module")
-def day(cli: str, tmp_path_factory: Any) -> Any:  # noqa: F811
-    folder = tmp_path_factory.mktemp("day")
+def morning(cli: str, tmp_path_factory: Any) -> pathlib.Path:  # noqa: F811
+    """What every test starts with; each gets a copy of its own."""
+    folder: pathlib.Path = tmp_path_factory.mktemp("morning")
     loans(2000).to_csv(folder / "loans.csv", index=False)
     loans(500, seed=1, purposes=("car", "house", "boat")).to_csv(folder / "new.csv", index=False)
     loans(500, seed=1).to_csv(folder / "known.csv", index=False)
     scores().to_csv(folder / "scores.csv", index=False)
+    line = f"fit loans.csv -o model.json --loss-out loss.json {ROLES} --test-last 0.2 --json"
+    subprocess.run([cli, *line.split()], check=True, capture_output=True, cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def day(cli: str, morning: pathlib.Path, tmp_path: pathlib.Path) -> Any:  # noqa: F811
+    folder = tmp_path / "day"
+    shutil.copytree(morning, folder)
 
     def run(line: str, *, fails: bool = False) -> tuple[str, str]:
         done = subprocess.run([cli, *line.split()], capture_output=True, text=True, cwd=folder)
         assert (done.returncode != 0) == fails, f"{line}\n{done.stderr}"
         return done.stdout, done.stderr
 
-    run(f"fit loans.csv -o model.json --loss-out loss.json {ROLES} --test-last 0.2 --json")
     run.folder = folder  # type: ignore[attr-defined]
     return run
-
-
-ROLES = "--label default --ignore loan_id --group customer --weight weight --missing mean"
 
 
 def parsed(day: Any, line: str) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
+import pathlib
+import subprocess
 import warnings
 from typing import Any
 
@@ -15,6 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import properloss as pl
+from loans import FEATURES
+from loans import loans as table_of_loans
+from test_same_bits import cli  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +140,68 @@ def test_metadata_is_routed_as_scikit_learn_does(loans: Any) -> None:
     np.testing.assert_array_equal(inner[-1].coef_, plain[-1].coef_)
     with pytest.raises(TypeError, match="metadata routing"):
         pl.ProperCalibratedClassifierCV(booster).fit(X, y, mood=weight)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_shell_and_python_deal_the_same_folds(
+    classes: int, cli: str, tmp_path: pathlib.Path  # noqa: F811
+) -> None:
+    """One rule for ``--group`` and for ``groups`` with a number as ``cv``: the same bits."""
+    pd = pytest.importorskip("pandas")
+    table = table_of_loans(1500)
+    # Rows of weight 0 are passed over by both.
+    table["weight"] = table["weight"] % 3
+    if classes == 3:
+        risk = np.digitize(table["age"] + 9 * table["default"], [35, 55])
+        table["default"] = np.array(["low", "middle", "high"])[risk]
+    table.to_csv(tmp_path / "loans.csv", index=False)
+
+    def run(line: str) -> str:
+        done = subprocess.run([cli, *line.split()], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    roles = "--label default --weight weight --group customer --missing mean --seed 7"
+    run(f"fit loans.csv -o model.json {roles} --ignore loan_id --cv 4")
+    weight, y = table["weight"].to_numpy(float), table["default"]
+    # Names of customers instead of numbers, in another order: the folds are the same.
+    customer = table["customer"].map(lambda number: f"customer {9999 - number}")
+    ours = pl.ProperLossClassifier(missing="mean", cv=4, random_state=7)
+    ours.fit(table[FEATURES], y, weight, groups=customer)
+    shell = pl.load(tmp_path / "model.json")
+    assert np.array_equal(shell.coef_, ours.coef_)
+    assert np.array_equal(shell.predict_proba(table[FEATURES]), ours.predict_proba(table[FEATURES]))
+    other = pl.ProperLossClassifier(missing="mean", cv=4, random_state=7).fit(table[FEATURES], y, weight)
+    assert not np.array_equal(other.coef_, ours.coef_), "without groups the folds are others"
+    # The calibrators, too: two classes of scores, three of probabilities.
+    p = ours.predict_proba(table[FEATURES])
+    names = ["score"] if classes == 2 else list(ours.classes_)
+    values = p[:, 1] if classes == 2 else p
+    frame = pd.DataFrame(values, columns=names).assign(
+        default=y.to_numpy(), customer=customer.to_numpy(), weight=weight
+    )
+    frame[weight > 0].to_csv(tmp_path / "scores.csv", index=False)
+    out = run("calibrate scores.csv --label default --group customer --weight weight --quiet")
+    calibrated = pd.read_csv(io.StringIO(out)).to_numpy()
+    kept = weight > 0
+    calibrator = pl.ProperCalibrator().fit(values[kept], y[kept], weight[kept], groups=customer[kept])
+    mine = calibrator.predict_proba(values[kept])
+    np.testing.assert_allclose(calibrated, mine[:, 1:] if classes == 2 else mine, rtol=1e-13)
+    answer = json.loads(run(f"compare loans.csv {roles} --ignore loan_id --folds 3 --json --methods proper"))
+    assert answer["groups"] == "customer" and answer["rows"] == int((weight > 0).sum())
+
+
+def test_groups_are_checked(loans: Any) -> None:
+    X, y, customer = loans
+    with pytest.raises(ValueError, match="groups has 2999 value"):
+        pl.ProperLossClassifier().fit(X, y, groups=customer[1:])
+    with pytest.raises(ValueError, match=r"groups\[3\] is missing"):
+        pl.ProperLossClassifier().fit(X, y, groups=np.where(np.arange(3000) == 3, np.nan, customer))
+    names = np.array([f"c{number}" for number in customer], dtype=object)
+    named = pl.ProperCalibrator().fit(X[:, 0], y, groups=names)
+    assert named.slope_ == pl.ProperCalibrator().fit(X[:, 0], y, groups=customer).slope_
+    names[5] = None
+    with pytest.raises(ValueError, match=r"groups\[5\] is missing"):
+        pl.ProperCalibrator().fit(X[:, 0], y, groups=names)
+    with pytest.raises(ValueError, match="at least 5 are needed"):
+        pl.ProperLossClassifier().fit(X, y, groups=customer % 3)

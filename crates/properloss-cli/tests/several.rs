@@ -160,6 +160,79 @@ fn a_model_is_measured_and_drawn() {
 }
 
 #[test]
+fn a_report_has_a_picker_and_the_learned_link() {
+    let sandbox = fitted("several-report");
+    let outcome = sandbox.run("report model.json new.csv -o page.html --json");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let said = outcome.json();
+    let page = sandbox.read("page.html");
+    assert_eq!((&said["rows"], &said["bytes"]), (&60.into(), &page.len().into()));
+    assert!(page.len() < 1_000_000);
+    let measured = sandbox.run("evaluate model.json new.csv --json").json();
+    let shown = |value: f64| properloss_report::text::shown(value);
+    let loss = shown(measured["log_loss"].as_f64().unwrap());
+    assert!(page.contains(&format!("<dt>log-loss</dt><dd>{loss}</dd>")), "{loss}");
+    for (k, name) in ["cod", "eel", "ray"].iter().enumerate() {
+        assert!(page.contains(&format!("<option value=\"{}\">{name} (", k + 1)), "{name}");
+        for figure in ["link-a", "weights-a", "reliability-a"] {
+            assert!(page.contains(&format!("figure-{figure}-{}\"", k + 1)), "{figure} of {name}");
+        }
+    }
+    // The data behind the curve: the link at each of its log-odds, as `inspect` has it at -ln 3.
+    let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let data = &page[start..start + page[start..].find("</script>").unwrap()];
+    let data: Value = serde_json::from_str(data).unwrap();
+    let link = &data["figures"]["link-a-2"];
+    assert_eq!(link["names"], serde_json::json!(["log-odds", "probability", "softmax"]));
+    let model: Value = serde_json::from_str(&sandbox.read("model.json")).unwrap();
+    let mixture: properloss_data::model_file::MixtureFile =
+        serde_json::from_value(model["link"].clone()).unwrap();
+    let mixture = mixture.build().unwrap();
+    let column = |k: usize| link["columns"][k].as_array().unwrap();
+    for ((u, p), s) in column(0).iter().zip(column(1)).zip(column(2)) {
+        let u = u.as_f64().unwrap();
+        let expected = properloss_report::class_learned::along(&mixture, 1, u);
+        assert!((p.as_f64().unwrap() - expected).abs() < 1e-5 * expected, "{u}: {p} {expected}");
+        let softmax = 1.0 / (1.0 + (-u).exp());
+        assert!((s.as_f64().unwrap() - softmax).abs() < 1e-5 * softmax);
+    }
+    // Provenance, from the file alone.
+    for words in ["trained on", "train.csv", "training rows", "option cv", "a floor of noise"] {
+        assert!(page.contains(words), "{words}");
+    }
+    // Two side by side; models of other classes are refused, and so are other things.
+    let outcome = sandbox.run("fit train.csv -o other.json --ignore w,width");
+    assert_eq!(outcome.code, 0);
+    let outcome = sandbox.run("report model.json new.csv --compare other.json -o two.html");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let two = sandbox.read("two.html");
+    assert!(two.contains("figure-link-b-3\"") && two.len() < 1_000_000);
+    sandbox.run("fit train.csv -o two.json --ignore w --positive ray --negative cod,eel");
+    for line in [
+        "report model.json new.csv --compare two.json",
+        "report two.json new.csv --compare model.json",
+    ] {
+        let outcome = sandbox.run(line);
+        assert_eq!(outcome.code, 1, "{line}");
+        for words in
+            ["its classes are", "\"cod\", \"eel\", \"ray\"", "hint: compare models of the same"]
+        {
+            assert!(outcome.stderr.contains(words), "{line}: {}", outcome.stderr);
+        }
+    }
+    let outcome = sandbox.run("report model.json new.csv --label length");
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("is not a class of the model"), "{}", outcome.stderr);
+    assert_eq!(sandbox.leftovers(), [""; 0]);
+    // From standard input, weighed.
+    sandbox.run("fit train.csv -o weighed.json --weight w");
+    let rows = sandbox.read("new.csv");
+    let outcome = sandbox.run_with("report weighed.json - -o stdin.html", rows.as_bytes());
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(sandbox.read("stdin.html").contains("60 rows (weighted)"));
+}
+
+#[test]
 fn softmax_regression_stands_beside_it() {
     let sandbox = Sandbox::new("several-compare");
     sandbox.write("train.csv", species(240));
@@ -219,6 +292,92 @@ fn scores_of_several_classes_are_calibrated() {
     let outcome = sandbox.run("calibrate p.csv");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("calibrated 60 probabilities of 3 classes"));
+}
+
+/// Several fish of one boat are alike.
+fn catches(rows: usize) -> String {
+    let mut lines = species(rows).lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+    let head = format!("id,boat,{}\n", lines.next().unwrap());
+    let line = |(i, line): (usize, String)| format!("\"fish, {i}\",boat {},{line}\n", i / 4);
+    head + &lines.enumerate().map(line).collect::<String>()
+}
+
+#[test]
+fn groups_are_kept_together() {
+    let sandbox = Sandbox::new("several-groups");
+    sandbox.write("catches.csv", catches(300));
+    let outcome = sandbox
+        .run("fit catches.csv -o model.json --ignore id,w --group boat --test-share 0.3 --json");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let fitted = outcome.json();
+    assert!(fitted["metrics"]["test"]["log_loss"].is_f64());
+    // Other folds, other weights: and the boat is no feature.
+    sandbox.run("fit catches.csv -o plain.json --ignore id,w,boat");
+    sandbox.run("fit catches.csv -o grouped.json --ignore id,w --group boat");
+    let read = |name: &str| -> Value { serde_json::from_str(&sandbox.read(name)).unwrap() };
+    let (plain, grouped) = (read("plain.json"), read("grouped.json"));
+    assert_eq!(plain["feature_names"], grouped["feature_names"]);
+    assert_ne!(plain["weights"], grouped["weights"]);
+    let found =
+        sandbox.run("compare catches.csv --ignore id,w --group boat --folds 3 --json").json();
+    assert_eq!((&found["groups"], &found["rows"]), (&"boat".into(), &300.into()));
+    let [first, second] = [&found["methods"][0], &found["methods"][1]];
+    assert_eq!(first["log_loss_difference"]["mean"], 0.0);
+    let difference = second["log_loss_difference"]["mean"].as_f64().unwrap();
+    let losses = |m: &Value| m["mean"]["log_loss"].as_f64().unwrap();
+    assert!((difference - (losses(second) - losses(first))).abs() < 1e-12);
+    assert!(second["log_loss_standard_error"].as_f64().unwrap() > 0.0);
+    let outcome = sandbox.run("compare catches.csv --ignore id,w,boat --group place --folds 3");
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("2 group(s) cannot be dealt to 3 parts"), "{}", outcome.stderr);
+}
+
+#[test]
+fn calibrations_keep_columns_and_groups() {
+    let sandbox = Sandbox::new("several-calibrate-keep");
+    sandbox.write("catches.csv", catches(300));
+    sandbox.run("fit catches.csv -o model.json --ignore id,w,boat");
+    let outcome = sandbox
+        .run("predict model.json catches.csv --columns score --keep id,boat,species -o scores.csv");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let line = "calibrate scores.csv --label species --ignore id --group boat";
+    let outcome =
+        sandbox.run(&format!("{line} --keep id,boat -o kept.csv --model cal.json --json"));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let said = outcome.json();
+    assert_eq!((&said["groups"], &said["rows"]), (&"boat".into(), &300.into()));
+    assert_eq!(said["written"], serde_json::json!(["kept.csv", "cal.json"]));
+    assert!(said["held_out_log_loss"]["result"].as_f64().unwrap() < 3f64.ln());
+    let kept = sandbox.read("kept.csv");
+    assert!(kept.starts_with(
+        "id,boat,probability_cod,probability_eel,probability_ray\n\"fish, 0\",boat 0,0."
+    ));
+    // The same numbers without the columns, and by the model.
+    let plain = sandbox.run(line).stdout;
+    let by_model = sandbox.run("predict cal.json scores.csv --keep id,boat").stdout;
+    for ((kept, plain), by_model) in kept.lines().zip(plain.lines()).zip(by_model.lines()).skip(1) {
+        assert!(kept.ends_with(&format!(",{plain}")), "{kept} {plain}");
+        let numbers = |line: &str| -> Vec<f64> {
+            line.split(',').rev().take(3).map(|text| text.parse().unwrap()).collect()
+        };
+        for (a, b) in numbers(kept).iter().zip(numbers(by_model)) {
+            assert!((a - b).abs() < 1e-13, "{a} {b}");
+        }
+    }
+    // As JSON lines, and for rows of another file.
+    sandbox.write(
+        "some.csv",
+        sandbox.read("scores.csv").lines().take(3).collect::<Vec<_>>().join("\n"),
+    );
+    let outcome = sandbox.run(&format!("{line} --apply some.csv --keep boat,id --json"));
+    let lines: Vec<Value> =
+        outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!((&lines[1]["id"], &lines[1]["boat"]), (&"fish, 1".into(), &"boat 0".into()));
+    assert!(lines[1]["probability"]["eel"].is_f64());
+    let outcome = sandbox.run(&format!("{line} --keep ship"));
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.stderr.contains("there is no keep column \"ship\""), "{}", outcome.stderr);
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn shuffled(labels: &[u32], seed: u64) -> Vec<Vec<usize>> {
     classes
 }
 
-fn bad_share(test_share: f64) -> Error {
+pub(crate) fn bad_share(test_share: f64) -> Error {
     Error::BadOption {
         what: "the share of the test part",
         value: test_share.to_string(),

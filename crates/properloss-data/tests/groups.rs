@@ -1,6 +1,9 @@
 //! Rows of one group are never apart, and the parts keep their shares of both classes.
 
-use properloss_data::groups::{fold_of_row, grouped_folds, grouped_train_test, read_groups};
+use properloss_data::groups::{
+    fold_of_row, grouped_folds, grouped_folds_of_classes, grouped_train_test,
+    grouped_train_test_of_classes, read_groups,
+};
 use properloss_data::{Error, Missing, ReadOptions, Source, read};
 
 /// 600 rows, about 3 % positive, groups of one to nine rows.
@@ -71,6 +74,39 @@ fn what_groups_do_not_allow_is_said() {
     // All positives in one group.
     let error = grouped_folds(&[1, 1, 0, 0, 0], &[0, 0, 1, 2, 3], 2, 0).unwrap_err();
     assert_eq!(error.to_string(), "whole groups leave rows of class \"1\" in 1 of 2 parts only");
+}
+
+#[test]
+fn several_classes_keep_what_only_one_group_has() {
+    let (labels, groups) = rows();
+    // Classes 0, 1 and 2; class 3 is one group's alone, number 4.
+    let labels: Vec<u32> = labels
+        .iter()
+        .zip(&groups)
+        .enumerate()
+        .map(|(i, (&y, &group))| if group == 4 { 3 } else { (u32::from(y) + i as u32 % 2) % 3 })
+        .collect();
+    let folds = grouped_folds_of_classes(&labels, &groups, 4, 0).unwrap();
+    let mut seen = vec![0; 600];
+    for split in &folds {
+        split.test.iter().for_each(|&i| seen[i] += 1);
+        let train: std::collections::HashSet<u32> =
+            split.train.iter().map(|&i| groups[i]).collect();
+        assert!(split.test.iter().all(|&i| !train.contains(&groups[i])));
+        for class in 0..4 {
+            assert!(
+                split.train.iter().any(|&i| labels[i] == class),
+                "class {class} is not learned"
+            );
+        }
+    }
+    assert!((0..600).all(|i| seen[i] == usize::from(groups[i] != 4)));
+    let split = grouped_train_test_of_classes(&labels, &groups, 0.25, 0).unwrap();
+    assert!(split.test.iter().all(|&i| groups[i] != 4));
+    assert!((split.test.len() as f64 / 600.0 - 0.25).abs() < 0.04, "{}", split.test.len());
+    // Two groups, both with the rows of a class that no other has.
+    let error = grouped_folds_of_classes(&[0, 1, 2, 2], &[0, 0, 1, 1], 2, 0).unwrap_err();
+    assert_eq!(error.to_string(), "0 group(s) cannot be dealt to 2 parts");
 }
 
 #[test]

@@ -57,7 +57,7 @@ mod _core {
         fit_multiclass_calibrator, multiclass_scores, read_class_model,
     };
     #[pymodule_export]
-    use crate::proper::{CalibrationMap, fit_calibrator};
+    use crate::proper::{CalibrationMap, fit_calibrator, group_folds};
     #[pymodule_export]
     use crate::report::{report_card, report_page, report_page_of_classes};
     #[pymodule_export]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
-use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind};
+use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind, deal_groups};
 use properloss_data::model_file::{FitCertificate, learned_calibration};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -30,6 +30,21 @@ fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -
         Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
         None => Folds::Stratified { count, seed },
     })
+}
+
+/// The fold of every row, such that groups stay together: as the command line deals them.
+#[pyfunction]
+pub fn group_folds<'py>(
+    py: Python<'py>,
+    labels: PyReadonlyArray1<'_, u32>,
+    groups: PyReadonlyArray1<'_, u32>,
+    count: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let (labels, groups) = (labels.as_slice()?, groups.as_slice()?);
+    let shares = vec![1.0 / count as f64; count];
+    let folds = doorway::run(py, || deal_groups(labels, groups, &shares, seed));
+    Ok(PyArray1::from_vec(py, folds.map_err(to_python)?))
 }
 
 /// A fitted calibration.

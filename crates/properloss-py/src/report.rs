@@ -2,7 +2,8 @@
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use properloss_report::{
-    ClassForecasts, ClassRows, Measured, Moments, Subject, card, page, page_of_classes,
+    ClassForecasts, ClassRows, ClassSubject, Measured, Moments, Subject, card, page,
+    page_of_classes,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,15 +56,22 @@ fn subject(py: Python<'_>, side: &Side<'_>, weights: Option<&[f64]>) -> PyResult
         None => Subject::probabilities(name, [classes.0.clone(), classes.1.clone()]),
     };
     subject.details.extend(object(details)?);
-    if let Some(rows) = rows {
-        let matrix = rows.matrix()?;
-        subject.deviations = Some(doorway::run(py, || {
-            let mut moments = Moments::default();
-            moments.add(&matrix, weights);
-            moments.deviations()
-        }));
-    }
+    subject.deviations = deviations(py, rows.as_ref(), weights)?;
     Ok(subject)
+}
+
+fn deviations(
+    py: Python<'_>,
+    rows: Option<&Rows<'_>>,
+    weights: Option<&[f64]>,
+) -> PyResult<Option<Vec<f64>>> {
+    let Some(rows) = rows else { return Ok(None) };
+    let matrix = rows.matrix()?;
+    Ok(Some(doorway::run(py, || {
+        let mut moments = Moments::default();
+        moments.add(&matrix, weights);
+        moments.deviations()
+    })))
 }
 
 type Object = serde_json::Map<String, serde_json::Value>;
@@ -72,17 +80,42 @@ fn object(json: &str) -> PyResult<Object> {
     serde_json::from_str(json).map_err(|error| PyValueError::new_err(format!("details: {error}")))
 }
 
-/// One model of several classes: its name, its probabilities (a column a class), the `tau` of its
-/// link, what else is known as a JSON object, and where it comes from.
-type ClassSide<'py> =
-    (String, PyReadonlyArray2<'py, f64>, Option<f64>, String, Vec<(String, String)>);
+/// One model of several classes: its name, the text of its model file (none: only the probabilities are
+/// known), its probabilities (a column a class), the `tau` of its link, what else is known as a JSON
+/// object, where it comes from, and the rows for deviations.
+type ClassSide<'py> = (
+    String,
+    Option<String>,
+    PyReadonlyArray2<'py, f64>,
+    Option<f64>,
+    String,
+    Vec<(String, String)>,
+    Option<Rows<'py>>,
+);
 
-fn class_forecasts<'a>(side: &'a ClassSide<'_>) -> PyResult<ClassForecasts<'a>> {
-    let (name, probabilities, tau, details, provenance) = side;
+/// The model of a side, if it is known.
+fn class_subject(
+    py: Python<'_>,
+    side: &ClassSide<'_>,
+    weights: Option<&[f64]>,
+) -> PyResult<Option<ClassSubject>> {
+    let (name, Some(json), .., rows) = side else { return Ok(None) };
+    let mut subject = ClassSubject::from_json(name, json.as_bytes()).map_err(file_to_python)?;
+    subject.deviations = deviations(py, rows.as_ref(), weights)?;
+    Ok(Some(subject))
+}
+
+fn class_forecasts<'a>(
+    side: &'a ClassSide<'_>,
+    subject: Option<&'a ClassSubject>,
+) -> PyResult<ClassForecasts<'a>> {
+    let (name, _, probabilities, tau, details, provenance, _) = side;
     Ok(ClassForecasts {
         name,
         probabilities: probabilities.as_slice()?,
         tau: *tau,
+        model: subject.map(|subject| &subject.file),
+        deviations: subject.and_then(|subject| subject.deviations.as_deref()),
         details: object(details)?,
         provenance: provenance.clone(),
     })
@@ -101,8 +134,13 @@ pub fn report_page_of_classes(
 ) -> PyResult<String> {
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let rows = ClassRows { data, classes: &classes, labels: labels.as_slice()?, weights };
-    let first = class_forecasts(&first)?;
-    let second = second.as_ref().map(class_forecasts).transpose()?;
+    let mut subjects = vec![class_subject(py, &first, weights)?];
+    if let Some(second) = &second {
+        subjects.push(class_subject(py, second, weights)?);
+    }
+    let first = class_forecasts(&first, subjects[0].as_ref())?;
+    let other = subjects.last().and_then(Option::as_ref);
+    let second = second.as_ref().map(|second| class_forecasts(second, other)).transpose()?;
     doorway::run(py, || page_of_classes(&first, second.as_ref(), &rows)).map_err(to_python)
 }
 

@@ -1,21 +1,17 @@
-//! What the model is: its link beside the sigmoid, its losses beside log-loss, its weights.
+//! What the model is: its link beside the sigmoid, its losses beside log-loss.
 
 use std::sync::Arc;
 
 use properloss::link::{InverseLink, LinkSpec, Sigmoid};
 use properloss::loss::{Loss, LossKind};
-use properloss_data::ModelFile;
-use properloss_data::model_file::Scaling;
 
-use crate::figure::{Column, Figure, table};
+use crate::figure::{Column, Figure};
 use crate::quality::COLOURS;
-use crate::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, bars, score_range};
-use crate::text::{figure_name, name, rounded, shown};
+use crate::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, score_range};
+use crate::text::{figure_name, rounded, shown};
 
 /// Points of a smooth curve.
 const POINTS: usize = 200;
-/// Features that are shown.
-const FEATURES: usize = 30;
 
 /// The sigmoid that is 1/4 and 3/4 where the link is.
 pub fn matched_sigmoid(link: &dyn InverseLink) -> impl Fn(f64) -> f64 + use<> {
@@ -42,7 +38,8 @@ fn reference(link: &dyn InverseLink) -> (&'static str, Box<dyn Fn(f64) -> f64>) 
     }
 }
 
-fn of(title: &str, owner: Option<&str>) -> String {
+/// A title, and whose it is if there are two.
+pub(crate) fn of(title: &str, owner: Option<&str>) -> String {
     owner.map_or_else(|| title.to_owned(), |owner| format!("{title}, {}", figure_name(owner)))
 }
 
@@ -157,55 +154,6 @@ pub fn loss_figure(link: &Arc<dyn InverseLink>, letter: char, owner: Option<&str
         Column::new("log-loss if 1", log_one),
     ];
     Figure::panel(&format!("losses-{letter}"), &words, panel, columns, 0)
-}
-
-/// The features that move the score most, and the table of them.
-pub fn weights_figure(
-    file: &ModelFile,
-    deviations: Option<&[f64]>,
-    letter: char,
-    owner: Option<&str>,
-) -> (Figure, String) {
-    let fitted: Option<Vec<f64>> = match &file.preprocessing.scaling {
-        Scaling::Standardise { factor, .. } => {
-            Some(factor.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 }).collect())
-        }
-        _ => None,
-    };
-    let deviations = match deviations {
-        Some(deviations) if deviations.len() == file.weights.len() => Some(deviations.to_vec()),
-        _ => fitted,
-    };
-    let unit = if deviations.is_some() { "weight per deviation" } else { "weight per unit" };
-    let effect: Vec<f64> = match &deviations {
-        Some(deviations) => file.weights.iter().zip(deviations).map(|(w, d)| w * d).collect(),
-        None => file.weights.clone(),
-    };
-    let mut order: Vec<usize> = (0..effect.len()).collect();
-    order.sort_by(|&a, &b| effect[b].abs().total_cmp(&effect[a].abs()).then(a.cmp(&b)));
-    let more = order.len().saturating_sub(FEATURES);
-    order.truncate(FEATURES);
-    let entries: Vec<(String, f64)> =
-        order.iter().map(|&j| (figure_name(&file.feature_name(j)), effect[j])).collect();
-    let mut words = "How far the score moves when a feature moves by one standard deviation of \
-                     these data (or by one unit, where that is not known). Features that move \
-                     together share their weight, so a short bar is no proof that a feature does \
-                     not matter."
-        .to_owned();
-    if more > 0 {
-        words.push_str(&format!(" The {FEATURES} largest are shown; {more} more are smaller."));
-    }
-    let title = of("Weights", owner);
-    let svg = bars(&title, unit, &format!("{title}: {words}"), &entries);
-    let mut rows = vec![vec!["(intercept)".to_owned(), shown(file.intercept), String::new()]];
-    rows.extend(
-        order
-            .iter()
-            .map(|&j| vec![name(&file.feature_name(j)), shown(file.weights[j]), shown(effect[j])]),
-    );
-    let head = ["feature".to_owned(), "weight".to_owned(), unit.to_owned()];
-    let figure = Figure::picture(&format!("weights-{letter}"), &title, &words, svg, Vec::new());
-    (figure, table(&title, &head, &rows))
 }
 
 /// What holds for every forecast of the model, whatever the data: from the link alone.

@@ -11,7 +11,7 @@
 //! | [`evaluation`], [`thresholds`] | forecasts and outcomes, summarised by one sort |
 //! | [`band`] | what calibrated forecasts would look like |
 //! | [`verdict`] | the verdict in words |
-//! | [`quality`], [`learned`], [`details`] | the figures: of the forecasts, of the model, of the fit |
+//! | [`quality`], [`learned`], [`class_learned`], [`weights`], [`details`] | the figures: of the forecasts, of the model, of the fit |
 //! | `decide`, `fit`, `sections` | sliders and matrices; what is known of the fit; the parts in order |
 //! | [`figure`], [`svg`], [`text`] | pictures, tables, words made safe |
 //! | [`page`](mod@page), [`several`], [`card`](mod@card) | the page; that of several classes; the card of a notebook |
@@ -20,6 +20,7 @@
 pub mod band;
 pub mod card;
 pub mod certificate;
+pub mod class_learned;
 pub(crate) mod decide;
 pub mod details;
 pub mod evaluation;
@@ -36,6 +37,7 @@ pub mod svg;
 pub mod text;
 pub mod thresholds;
 pub mod verdict;
+pub mod weights;
 
 pub use card::card;
 pub use evaluation::Evaluation;
@@ -43,4 +45,4 @@ pub use learned::matched_sigmoid;
 pub use moments::Moments;
 pub use page::{Measured, page};
 pub use several::{ClassForecasts, ClassRows, page_of_classes};
-pub use subject::Subject;
+pub use subject::{ClassSubject, Subject};

@@ -8,11 +8,12 @@ use crate::band::Band;
 use crate::details::facts_html;
 use crate::evaluation::{Evaluation, log_loss_difference};
 use crate::figure::Figure;
-use crate::learned::{guarantee, link_figure, loss_figure, weights_figure};
+use crate::learned::{guarantee, link_figure, loss_figure, of};
 use crate::quality::{Forecast, decision, distribution, murphy, reliability, roc};
 use crate::sections::Sections;
-use crate::subject::Subject;
+use crate::subject::{Subject, fitted_facts};
 use crate::text::{escaped, name, percent, shown};
+use crate::weights::{Linear, weights_figure};
 use crate::{certificate, decide, fit, verdict};
 
 /// A model and its scores of labelled rows.
@@ -121,7 +122,15 @@ fn learned(subjects: &[&Subject]) -> Vec<(Figure, String)> {
             figures.push((loss_figure(link, letter, owner), String::new()));
         }
         if let Some(file) = &subject.file {
-            figures.push(weights_figure(file, subject.deviations.as_deref(), letter, owner));
+            let linear = Linear {
+                weights: &file.weights,
+                intercept: file.intercept,
+                scaling: &file.preprocessing.scaling,
+                name: &|j| file.feature_name(j),
+            };
+            let (id, title) = (format!("weights-{letter}"), of("Weights", owner));
+            let deviations = subject.deviations.as_deref();
+            figures.push(weights_figure(&linear, deviations, &id, &title, "the score"));
         }
     }
     figures
@@ -149,24 +158,8 @@ fn provenance(subjects: &[&Subject], forecasts: &[Forecast], data: &str) -> Stri
             (format!("of them {:?}", subject.classes[1]), shown(evaluation.totals[1])),
         ];
         if let Some(fitted) = subject.fitted() {
-            facts.push(("method".into(), fitted.method.clone()));
-            facts.push(("fitted by".into(), fitted.program.clone()));
-            if fitted.data.rows > 0 {
-                facts.push(("trained on".into(), fitted.data.source.clone()));
-                facts.push(("training rows".into(), fitted.data.rows.to_string()));
-            }
-            facts.push((
-                "features".into(),
-                subject.file.as_ref().map_or(0, |f| f.weights.len()).to_string(),
-            ));
-            if !fitted.termination.is_empty() {
-                let end = format!("{} after {} iterations", fitted.termination, fitted.iterations);
-                facts.push(("ended".into(), end));
-            }
-            for (option, value) in &fitted.options {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                facts.push((format!("option {option}"), text));
-            }
+            let features = subject.file.as_ref().map_or(0, |file| file.weights.len());
+            facts.extend(fitted_facts(fitted, features));
         }
         facts.push(("report by".into(), properloss_data::model_file::program()));
         if subjects.len() > 1 {

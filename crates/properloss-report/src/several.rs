@@ -5,14 +5,17 @@ use std::fmt::Write as _;
 
 use properloss::metrics::LOG_LOSS_CLIP;
 use properloss::{Error, Result};
+use properloss_data::model_file::ClassModelFile;
 use serde_json::{Map, Value};
 
 use crate::band::Band;
+use crate::class_learned::{class_link_figure, class_weights_figure};
 use crate::details::{Fact, facts_html};
 use crate::evaluation::Evaluation;
-use crate::figure::table;
+use crate::figure::{Figure, table};
 use crate::quality::{Forecast, decision, distribution, murphy, reliability, roc};
 use crate::sections::Sections;
+use crate::subject::{ClassSubject, fitted_facts};
 use crate::text::{escaped, name, percent, shown};
 use crate::verdict::{Trust, of_forecast};
 use crate::{certificate, decide, fit, verdict};
@@ -34,6 +37,10 @@ pub struct ClassForecasts<'a> {
     pub probabilities: &'a [f64],
     /// The link keeps `1/tau` of the softmax, if it is known to.
     pub tau: Option<f64>,
+    /// The model, if it is known: its link and its weights are drawn.
+    pub model: Option<&'a ClassModelFile>,
+    /// Standard deviations of its features on these rows.
+    pub deviations: Option<&'a [f64]>,
     /// Whatever else is known: shown as facts, tables and curves.
     pub details: Map<String, Value>,
     /// How it was fitted, for the last section.
@@ -50,6 +57,22 @@ pub struct ClassRows<'a> {
     pub labels: &'a [u32],
     /// The weights of the rows.
     pub weights: Option<&'a [f64]>,
+}
+
+impl<'a> ClassForecasts<'a> {
+    /// Of a model and its probabilities.
+    pub fn of(subject: &'a ClassSubject, probabilities: &'a [f64]) -> Result<Self> {
+        let file = &subject.file;
+        Ok(Self {
+            name: &subject.name,
+            probabilities,
+            tau: Some(file.link.build()?.tau()),
+            model: Some(file),
+            deviations: subject.deviations.as_deref(),
+            details: subject.details.clone(),
+            provenance: fitted_facts(&file.fitted, file.weights[0].len()),
+        })
+    }
 }
 
 impl ClassRows<'_> {
@@ -122,7 +145,7 @@ pub fn page_of_classes(
     }
     sections.add("confusion", "Which class is taken for which", &matrices);
     sections.add("guarantee", "Guarantee", &guarantees(&models));
-    let (content, left_out) = classes_section(&mut sections, &panels, rows, alone);
+    let (content, left_out) = classes_section(&mut sections, &models, &panels, rows)?;
     sections.add("classes", "Class by class", &content);
     if left_out > 0 {
         let words = format!(
@@ -381,10 +404,15 @@ fn guarantees(models: &[&ClassForecasts<'_>]) -> String {
 /// The picker and the panels, and how many classes found no room.
 fn classes_section(
     sections: &mut Sections,
+    models: &[&ClassForecasts<'_>],
     panels: &[Panel],
     rows: &ClassRows<'_>,
-    alone: bool,
-) -> (String, usize) {
+) -> Result<(String, usize)> {
+    let alone = models.len() == 1;
+    let mut links = Vec::new();
+    for model in models {
+        links.push(model.model.map(|file| file.link.build()).transpose()?);
+    }
     let mut bodies = String::new();
     let mut options = String::new();
     let mut shown_panels = 0;
@@ -418,7 +446,19 @@ fn classes_section(
             decision(&panel.forecasts),
             roc(&panel.forecasts),
         ]);
-        let figures = figures.into_iter().map(|figure| (figure, String::new())).collect();
+        let mut figures: Vec<(Figure, String)> =
+            figures.into_iter().map(|figure| (figure, String::new())).collect();
+        for (at, (model, link)) in models.iter().zip(&links).enumerate() {
+            let (Some(file), Some(link)) = (model.model, link) else { continue };
+            let forecast = &panel.forecasts[at];
+            let (letter, suffix) = (forecast.letter, forecast.suffix.as_str());
+            let (class, owner) =
+                ((panel.class, rows.classes[panel.class].as_str()), (!alone).then_some(model.name));
+            let link = class_link_figure(link, class, (at, letter), suffix, owner);
+            figures.push((link, String::new()));
+            let of_class = (letter, suffix);
+            figures.push(class_weights_figure(file, class, model.deviations, of_class, owner));
+        }
         bodies.push_str(&sections.drawn(figures));
         bodies.push_str("</div>\n");
         shown_panels += 1;
@@ -427,7 +467,7 @@ fn classes_section(
         "<p class=\"picker\" data-js hidden><label for=\"class-picker\">Class</label> \
          <select id=\"class-picker\">{options}</select></p>\n"
     );
-    (picker + &bodies, panels.len() - shown_panels)
+    Ok((picker + &bodies, panels.len() - shown_panels))
 }
 
 /// A class in the picker: its name and its verdict.

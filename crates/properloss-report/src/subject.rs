@@ -1,19 +1,23 @@
-//! A model and what is known of it.
+//! A model, of two classes or of several, and what is known of it.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use properloss::link::InverseLink;
-use properloss_data::model_file::{Fitted, ModelFile};
+use properloss_data::model_file::{ClassModelFile, Fitted, ModelFile};
 use properloss_data::{Error, Result};
 use serde_json::{Map, Value};
 
+use crate::details::Fact;
+
 /// Fields of a model file that the page shows elsewhere, or not at all.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 11] = [
+    "fitted",
     "format",
     "version",
     "weights",
     "intercept",
+    "intercepts",
     "link",
     "preprocessing",
     "feature_names",
@@ -45,19 +49,7 @@ impl Subject {
     /// From the text of a model file, whose unknown fields become details.
     pub fn from_json(name: &str, json: &[u8]) -> Result<Self> {
         let file = ModelFile::from_json(json, Path::new(name))?;
-        let raw: Value = serde_json::from_slice(json).unwrap_or_default();
-        let mut details = Map::new();
-        let mut keep = |object: Option<&Map<String, Value>>, known: &[&str]| {
-            for (key, value) in object.into_iter().flatten() {
-                if !known.contains(&key.as_str()) {
-                    details.insert(key.clone(), value.clone());
-                }
-            }
-        };
-        let fitted = raw.get("fitted").and_then(Value::as_object);
-        keep(fitted, &KNOWN_OF_FIT);
-        let outer: Vec<&str> = KNOWN.into_iter().chain(["fitted"]).collect();
-        keep(raw.as_object(), &outer);
+        let details = details_of(json);
         Ok(Self {
             name: name.to_owned(),
             classes: file.classes.clone(),
@@ -72,11 +64,8 @@ impl Subject {
     pub fn read(path: &Path) -> Result<Self> {
         let json = std::fs::read(path).map_err(|error| Error::read(path, error))?;
         // Errors name the whole path.
-        let mut subject = Self::from_json(&path.display().to_string(), &json)?;
-        if let Some(name) = path.file_name() {
-            subject.name = name.to_string_lossy().into_owned();
-        }
-        Ok(subject)
+        let subject = Self::from_json(&path.display().to_string(), &json)?;
+        Ok(Self { name: short_name(path), ..subject })
     }
 
     /// Probabilities of another program.
@@ -89,4 +78,75 @@ impl Subject {
     pub fn fitted(&self) -> Option<&Fitted> {
         self.file.as_ref().map(|file| &file.fitted)
     }
+}
+
+/// A model of several classes to report on.
+#[derive(Debug, Clone)]
+pub struct ClassSubject {
+    /// What it is called on the page.
+    pub name: String,
+    /// The model as its file holds it.
+    pub file: ClassModelFile,
+    /// Whatever else is known: shown as facts, tables and curves.
+    pub details: Map<String, Value>,
+    /// Standard deviations of the features on the data of the report.
+    pub deviations: Option<Vec<f64>>,
+}
+
+impl ClassSubject {
+    /// From the text of a model file, whose unknown fields become details.
+    pub fn from_json(name: &str, json: &[u8]) -> Result<Self> {
+        let file = ClassModelFile::from_json(json, Path::new(name))?;
+        Ok(Self { name: name.to_owned(), file, details: details_of(json), deviations: None })
+    }
+
+    /// From a model file of several classes, called by its file name; `None` if it holds something
+    /// else, which is for [`Subject::read`] to judge.
+    pub fn read(path: &Path) -> Result<Option<Self>> {
+        if ClassModelFile::read_if_several(path)?.is_none() {
+            return Ok(None);
+        }
+        let json = std::fs::read(path).map_err(|error| Error::read(path, error))?;
+        let subject = Self::from_json(&path.display().to_string(), &json)?;
+        Ok(Some(Self { name: short_name(path), ..subject }))
+    }
+}
+
+fn short_name(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+/// What a model file has that no section of the page is about.
+fn details_of(json: &[u8]) -> Map<String, Value> {
+    let raw: Value = serde_json::from_slice(json).unwrap_or_default();
+    let fitted = raw.get("fitted").and_then(Value::as_object);
+    let mut details = Map::new();
+    for (object, known) in [(fitted, &KNOWN_OF_FIT[..]), (raw.as_object(), &KNOWN[..])] {
+        let other = object.into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
+        details.extend(other.map(|(key, value)| (key.clone(), value.clone())));
+    }
+    details
+}
+
+/// How a model was fitted, as facts.
+pub(crate) fn fitted_facts(fitted: &Fitted, features: usize) -> Vec<Fact> {
+    let mut facts = vec![
+        ("method".to_owned(), fitted.method.clone()),
+        ("fitted by".into(), fitted.program.clone()),
+    ];
+    if fitted.data.rows > 0 {
+        facts.push(("trained on".into(), fitted.data.source.clone()));
+        facts.push(("training rows".into(), fitted.data.rows.to_string()));
+    }
+    facts.push(("features".into(), features.to_string()));
+    if !fitted.termination.is_empty() {
+        let end = format!("{} after {} iterations", fitted.termination, fitted.iterations);
+        facts.push(("ended".into(), end));
+    }
+    for (option, value) in &fitted.options {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        facts.push((format!("option {option}"), text));
+    }
+    facts
 }

@@ -1,6 +1,11 @@
 //! The page of several classes: its numbers, that names are text, that it stays small.
 
+use properloss_data::Encoder;
+use properloss_data::model_file::{
+    ClassModelFile, Fitted, MixtureFile, Preprocessing, Scaling, SoftmaxFile,
+};
 use properloss_data::random::Random;
+use properloss_report::class_learned::along;
 use properloss_report::{ClassForecasts, ClassRows, page_of_classes};
 use serde_json::{Map, Value};
 
@@ -32,7 +37,8 @@ fn forecast<'a>(name: &'a str, probabilities: &'a [f64]) -> ClassForecasts<'a> {
     )
     .unwrap();
     let provenance = vec![("option cv".to_owned(), "5".to_owned())];
-    ClassForecasts { name, probabilities, tau: Some(2.5), details, provenance }
+    let (model, deviations) = (None, None);
+    ClassForecasts { name, probabilities, tau: Some(2.5), model, deviations, details, provenance }
 }
 
 fn names(classes: &[&str]) -> Vec<String> {
@@ -163,4 +169,96 @@ fn weights_count_rows_and_mistakes_are_named() {
     let rows = ClassRows { data: "d", classes: &classes, labels: &strange, weights: None };
     let error = page_of_classes(&forecast("m", &p), None, &rows).unwrap_err().to_string();
     assert!(error.contains("labels") && error.contains('3'), "{error}");
+}
+
+/// A model of 40 features, all with names that want to be something else.
+fn hostile_model(classes: &[String]) -> ClassModelFile {
+    let features: Vec<String> =
+        (0..40).map(|j| format!("</script><i onload=x>\u{202e}{j}{}", "y".repeat(9_000))).collect();
+    let weights =
+        |k: usize| (0..40).map(|j| ((k * 7 + j * 3) % 11) as f64 - 5.0).collect::<Vec<_>>();
+    ClassModelFile {
+        weights: (0..classes.len()).map(weights).collect(),
+        intercepts: vec![0.5; classes.len()],
+        link: MixtureFile {
+            softmax: vec![SoftmaxFile { mass: 0.5, t: 1.0 }, SoftmaxFile { mass: 0.4, t: 2.0 }],
+            floor: vec![0.1 / classes.len() as f64; classes.len()],
+            ramps: Vec::new(),
+        },
+        preprocessing: Preprocessing {
+            encoder: Encoder::numeric(features.clone()),
+            scaling: Scaling::None,
+        },
+        feature_names: features,
+        classes: classes.to_vec(),
+        fitted: Fitted { method: "proper".into(), ..Fitted::default() },
+    }
+}
+
+#[test]
+fn the_link_and_the_weights_of_a_class_are_drawn() {
+    let (p, labels) = rows(600, 4);
+    let classes = names(&["ant", "bee", "cat", "dog"]);
+    let file = hostile_model(&classes);
+    let deviations: Vec<f64> = (0..40).map(|j| 1.0 + f64::from(j)).collect();
+    let forecast =
+        ClassForecasts { model: Some(&file), deviations: Some(&deviations), ..forecast("m", &p) };
+    let data = ClassRows { data: "test.csv", classes: &classes, labels: &labels, weights: None };
+    let html = page_of_classes(&forecast, None, &data).unwrap();
+    let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let block = &html[start..start + html[start..].find("</script>").unwrap()];
+    let block: Value = serde_json::from_str(block).unwrap();
+    let link = file.link.build().unwrap();
+    for class in 0..4 {
+        let figure = &block["figures"][format!("link-a-{}", class + 1)];
+        let column = |k: usize| -> Vec<f64> {
+            let values = figure["columns"][k].as_array().unwrap();
+            values.iter().map(|v| v.as_f64().unwrap()).collect()
+        };
+        let (u, shown, softmax) = (column(0), column(1), column(2));
+        assert_eq!((u[0], u[u.len() - 1]), (-7.0, 7.0));
+        for ((&u, &shown), &softmax) in u.iter().zip(&shown).zip(&softmax) {
+            // By hand: .5 s + .4 s_2 + the floor, where e^u / 3 is each odds of the class.
+            let power = |t: f64| {
+                let own = (t * (u + 3f64.ln())).exp();
+                own / (own + 3.0)
+            };
+            let expected = 0.5 * power(1.0) + 0.4 * power(2.0) + 0.025;
+            assert!((shown - expected).abs() < 1e-5, "{u}: {shown} {expected}");
+            assert!((softmax - power(1.0)).abs() < 1e-5);
+            assert!((along(&link, class, u) - expected).abs() < 1e-12);
+        }
+    }
+    // The weights of "bee" per deviation, less the mean of the classes: the largest comes first.
+    let effect = |j: usize| {
+        let mean: f64 = file.weights.iter().map(|row| row[j]).sum::<f64>() / 4.0;
+        (file.weights[1][j] - mean) * deviations[j]
+    };
+    let largest = (0..40).max_by(|&a, &b| effect(a).abs().total_cmp(&effect(b).abs())).unwrap();
+    let table = &html[html.find("id=\"figure-weights-a-2\"").unwrap()..];
+    let row = &table[table.find("(intercept)</td>").unwrap()..];
+    let row = &row[row.find("</tr>").unwrap()..][..400];
+    assert!(row.contains(&format!("&gt;\u{202e}{largest}y")), "{row}");
+    let cell = format!("<td>{}</td></tr>", properloss_report::text::shown(effect(largest)));
+    assert!(table.contains(&cell), "{cell}");
+    assert!(!html.contains("<i onload") && html.len() < 1_000_000);
+}
+
+#[test]
+fn many_classes_of_hostile_features_stay_below_a_megabyte() {
+    let (p, labels) = rows(800, 32);
+    let classes: Vec<String> =
+        (0..32).map(|k| format!("<b onload='x'>{k}{}", "x".repeat(10_000))).collect();
+    let file = hostile_model(&classes);
+    let data = ClassRows { data: "test.csv", classes: &classes, labels: &labels, weights: None };
+    let forecast = |name| ClassForecasts { model: Some(&file), ..forecast(name, &p) };
+    let (first, second) = (forecast("a"), forecast("b"));
+    for second in [None, Some(&second)] {
+        let html = page_of_classes(&first, second, &data).unwrap();
+        assert!(html.len() < 1_000_000, "{}", html.len());
+        assert!(!html.contains("<b onload") && !html.contains("<i onload"));
+        assert_eq!(html.matches("</script>").count(), 2);
+        let panels = html.matches("class=\"panel\"").count();
+        assert!(panels >= 2, "{panels}");
+    }
 }

@@ -9,17 +9,15 @@ use properloss_data::encoder::ColumnKind;
 use properloss_data::model_file::{
     FitCertificate, Fitted, ModelFile, learned_calibration, program,
 };
-use properloss_data::read::{for_each_row, for_each_table_row_keeping, open_table};
+use properloss_data::read::{EncodedRow, for_each_row, for_each_table_row_keeping, open_table};
 use properloss_data::{
-    Dataset, Examples, Format, ReadOptions, Source, UnknownCategory, read_examples,
+    Dataset, Encoder, Examples, Format, ReadOptions, Source, UnknownCategory, read_examples,
 };
 use serde_json::{Value, json};
 
 use super::fit::guarantee_words;
 use super::predict::quoted;
-use super::{
-    check_model, label_words, load_groups, meant_weights, refuse_groups, rows_as_json, several,
-};
+use super::{check_model, label_words, load_groups, meant_weights, rows_as_json, several};
 use crate::args::{CalibrateArgs, KindArg, source};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Stream, Talk, check_distinct, check_inputs, is_stdout, print};
@@ -42,9 +40,15 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     };
     let mut dataset = match examples {
         Examples::Two(dataset) => dataset,
-        Examples::Several(dataset) => {
-            refuse_groups(&args.data_args)?;
-            return several::calibrate::run(args, &dataset, &options, out, model, talk);
+        Examples::Several(mut dataset) => {
+            meant_weights(&mut dataset.weights, args.data_args.relative_weights, talk);
+            if let Some(words) = label_words(&dataset.encoder, &options) {
+                talk.say(words);
+            }
+            let shape = (&dataset.encoder, dataset.rows());
+            let groups = load_groups(&args.data_args, &args.data, shape, &options)?;
+            let groups = groups.as_deref();
+            return several::calibrate::run(args, &dataset, groups, &options, out, model, talk);
         }
     };
     meant_weights(&mut dataset.weights, args.data_args.relative_weights, talk);
@@ -69,7 +73,8 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             "pass --kind scores for numbers outside [0, 1]",
         ));
     }
-    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
+    let groups =
+        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
     let calibrator = Calibrator::default()
         .with_folds(match &groups {
             None => Folds::Stratified { count: args.cv, seed: args.seed },
@@ -108,8 +113,13 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             Some(path) => source(path)?,
             None => data,
         };
-        let (found, kept) = scores_of(&target, &dataset, &options, &args.keep)?;
-        scores = found;
+        let mut kept = Vec::new();
+        scores.clear();
+        each_scored_row(&target, &dataset.encoder, &options, &args.keep, |row, texts| {
+            // A sparse row that stores nothing is 0.
+            scores.push(row.features.first().copied().unwrap_or(0.0));
+            kept.extend_from_slice(texts);
+        })?;
         kept
     } else {
         Vec::new()
@@ -162,40 +172,36 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     Ok(())
 }
 
-/// The scores of a file, and the texts of the kept columns, row after row.
-fn scores_of(
+/// The rows of a file of scores, with the texts of the kept columns.
+pub(super) fn each_scored_row(
     target: &Source,
-    dataset: &Dataset,
+    encoder: &Encoder,
     options: &ReadOptions,
     keep: &[String],
-) -> Result<(Vec<f64>, Vec<String>)> {
+    mut visit: impl FnMut(EncodedRow<'_>, &[String]),
+) -> Result<()> {
     let rule = UnknownCategory::Error;
-    let (mut scores, mut kept) = (Vec::new(), Vec::new());
     let format = match options.format {
         Some(format) => format,
         None => Format::detect(target)?,
     };
-    if matches!(format, Format::Libsvm | Format::Idx) {
-        if !keep.is_empty() {
-            return Err(Failure::usage(
-                "--keep needs a table with named columns",
-                "leave it out, or give a CSV, TSV or Parquet file",
-            ));
-        }
-        for_each_row(target, &dataset.encoder, rule, options, |row| {
-            // A sparse row that stores nothing is 0.
-            scores.push(row.features.first().copied().unwrap_or(0.0));
-            Ok::<(), Failure>(())
-        })?;
-        return Ok((scores, kept));
+    if !matches!(format, Format::Libsvm | Format::Idx) {
+        let table = open_table(target, format, options)?;
+        return for_each_table_row_keeping(table, encoder, rule, keep, |row, texts| {
+            visit(row, texts);
+            Ok(())
+        });
     }
-    let table = open_table(target, format, options)?;
-    for_each_table_row_keeping(table, &dataset.encoder, rule, keep, |row, texts| {
-        scores.push(row.features[0]);
-        kept.extend_from_slice(texts);
-        Ok::<(), Failure>(())
-    })?;
-    Ok((scores, kept))
+    if !keep.is_empty() {
+        return Err(Failure::usage(
+            "--keep needs a table with named columns",
+            "leave it out, or give a CSV, TSV or Parquet file",
+        ));
+    }
+    for_each_row(target, encoder, rule, options, |row| {
+        visit(row, &[]);
+        Ok(())
+    })
 }
 
 /// What was learned, for machines: with the probabilities in a file, on standard output.

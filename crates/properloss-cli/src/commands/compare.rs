@@ -11,6 +11,7 @@ use properloss_data::{Dataset, Examples};
 use serde_json::{Value, json};
 
 use super::baselines::{Baseline, LogisticCv};
+use super::row_losses::{RowLosses, STANDARD_ERRORS};
 use super::{Parts, TestShare, described, load_examples, load_groups, several, with_class_name};
 use crate::args::{CompareArgs, TrainArgs};
 use crate::failure::{Failure, Result};
@@ -32,10 +33,15 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
     let options = args.data_args.options()?;
     let dataset = match load_examples(&args.data_args, &args.data, &options, talk)? {
         Examples::Two(dataset) => dataset,
-        Examples::Several(dataset) => return several::compare::run(args, dataset, &options, talk),
+        Examples::Several(dataset) => {
+            let shape = (&dataset.encoder, dataset.rows());
+            let groups = load_groups(&args.data_args, &args.data, shape, &options)?;
+            return several::compare::run(args, dataset, groups, &options, talk);
+        }
     };
     let candidates = chosen(&args.methods)?;
-    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
+    let groups =
+        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
     let words = described(&dataset);
     let rounds: Vec<Round> =
         if args.test.is_some() || args.test_share.is_some() || args.test_last.is_some() {
@@ -64,9 +70,7 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
     let results = compare(&candidates, &args.train, args.seed, &rounds, talk)?;
     let first = results[0].method;
     if results.len() > 1 && !talk.json {
-        talk.say(format!(
-            "+-: standard errors over the test rows; difference: log-loss less that of {first}, row by row"
-        ));
+        talk.say(format!("{STANDARD_ERRORS} {first}, row by row"));
     }
     let json = json!({
         "rows": rounds.iter().map(|round| round.test.rows()).sum::<usize>(),
@@ -179,16 +183,7 @@ pub(super) struct Comparison {
     pub iterations: Vec<usize>,
     pub seconds: f64,
     /// Of every test row.
-    losses: Vec<RowLoss>,
-}
-
-/// The part of a test row in the mean over rounds of the log-loss, `share * loss`; the shares sum to 1.
-#[derive(Clone, Copy)]
-struct RowLoss {
-    share: f64,
-    loss: f64,
-    /// Rows of one cluster are not independent.
-    cluster: u32,
+    losses: RowLosses,
 }
 
 impl Comparison {
@@ -210,31 +205,6 @@ impl Comparison {
         summary.accuracy = self.mean(|s| s.accuracy);
         summary
     }
-
-    /// The standard error of the mean log-loss.
-    fn standard_error(&self) -> f64 {
-        standard_error(&self.losses)
-    }
-
-    /// Mean log-loss less that of another method on the same rows, and its standard error.
-    fn difference(&self, other: &Self) -> (f64, f64) {
-        let pairs = self.losses.iter().zip(&other.losses);
-        let rows: Vec<RowLoss> =
-            pairs.map(|(own, other)| RowLoss { loss: own.loss - other.loss, ..*own }).collect();
-        (rows.iter().map(|row| row.share * row.loss).sum(), standard_error(&rows))
-    }
-}
-
-/// `√( n/(n-1) Σ_g (Σ_{i in g} s_i (l_i - l̄))² )` over the `n` clusters, `l̄ = Σ s_i l_i`; without
-/// clusters every row is one. Of one fit only: what another training sample would change is not in it.
-fn standard_error(rows: &[RowLoss]) -> f64 {
-    let mean: f64 = rows.iter().map(|row| row.share * row.loss).sum();
-    let mut sums = std::collections::BTreeMap::<u32, f64>::new();
-    for row in rows {
-        *sums.entry(row.cluster).or_default() += row.share * (row.loss - mean);
-    }
-    let n = sums.len() as f64;
-    (n / (n - 1.0) * sums.values().map(|sum| sum * sum).sum::<f64>()).sqrt()
 }
 
 /// Every candidate on every round.
@@ -256,7 +226,7 @@ pub(super) fn compare(
             rounds: Vec::new(),
             iterations: Vec::new(),
             seconds: 0.0,
-            losses: Vec::new(),
+            losses: RowLosses::default(),
         };
         for (round, logistic) in rounds.iter().zip(&mut logistic) {
             let start = Instant::now();
@@ -318,18 +288,12 @@ impl Comparison {
         let test = &round.test;
         let weights = test.weights.as_deref();
         self.rounds.push(Summary::new(scores, p, &test.labels, weights)?);
-        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
-        let total: f64 = (0..test.rows()).map(weight).sum();
-        for (i, (&p, &label)) in p.iter().zip(&test.labels).enumerate() {
+        let loss = |(&p, &label): (&f64, &u8)| {
             let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
-            let loss = -if label == 1 { p.ln() } else { (-p).ln_1p() };
-            let cluster = match &round.test_groups {
-                Some(groups) => groups[i],
-                None => self.losses.len() as u32,
-            };
-            let share = weight(i) / (total * rounds as f64);
-            self.losses.push(RowLoss { share, loss, cluster });
-        }
+            -if label == 1 { p.ln() } else { (-p).ln_1p() }
+        };
+        let losses = p.iter().zip(&test.labels).map(loss);
+        self.losses.add(losses, weights, round.test_groups.as_deref(), rounds);
         Ok(())
     }
 }
@@ -347,11 +311,11 @@ pub(super) fn table(results: &[Comparison]) -> Table {
         let difference = if k == 0 {
             [String::new(), String::new()]
         } else {
-            let (mean, error) = result.difference(&results[0]);
+            let (mean, error) = result.losses.difference(&results[0].losses);
             [format!("{mean:+.4}"), format!("{error:.4}")]
         };
         let row = [result.method.to_owned()].into_iter().chain(cells[..2].iter().cloned());
-        let row = row.chain([format!("{:.4}", result.standard_error())]).chain(difference);
+        let row = row.chain([format!("{:.4}", result.losses.standard_error())]).chain(difference);
         let row = row.chain(cells[2..].iter().cloned());
         table.row(row.chain([format!("{:.2}", result.seconds)]));
     }
@@ -362,11 +326,11 @@ pub(super) fn table(results: &[Comparison]) -> Table {
 pub(super) fn json_of(results: &[Comparison]) -> Value {
     let values = results.iter().map(|result| {
         let rounds: Vec<Value> = result.rounds.iter().map(metrics_json).collect();
-        let (difference, error) = result.difference(&results[0]);
+        let (difference, error) = result.losses.difference(&results[0].losses);
         json!({
             "method": result.method,
             "mean": metrics_json(&result.summary()),
-            "log_loss_standard_error": result.standard_error(),
+            "log_loss_standard_error": result.losses.standard_error(),
             "log_loss_difference": {
                 "from": results[0].method,
                 "mean": difference,

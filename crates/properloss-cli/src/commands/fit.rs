@@ -67,10 +67,13 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let dataset = match load_examples(&args.data_args, &args.data, &options, talk)? {
         Examples::Two(dataset) => dataset,
         Examples::Several(dataset) => {
-            return several::fit::run(args, dataset, files.only_model()?, &options, talk);
+            let shape = (&dataset.encoder, dataset.rows());
+            let groups = load_groups(&args.data_args, &args.data, shape, &options)?;
+            return several::fit::run(args, dataset, groups, files.only_model()?, &options, talk);
         }
     };
-    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
+    let groups =
+        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
     let test = args.test.as_deref();
     let parts = {
         let share = TestShare { any: args.test_share, last: args.test_last };

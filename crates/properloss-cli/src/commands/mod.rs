@@ -14,6 +14,7 @@ pub mod inspect;
 pub mod manual;
 pub mod predict;
 pub mod report;
+mod row_losses;
 pub mod several;
 pub mod synth;
 pub mod transfer;
@@ -59,23 +60,11 @@ fn load_examples(
             loaded(&data.encoder, &data.features, &options, talk);
         }
         Examples::Several(data) => {
-            refuse_groups(args)?;
             meant_weights(&mut data.weights, args.relative_weights, talk);
             loaded(&data.encoder, &data.features, &options, talk);
         }
     }
     Ok(examples)
-}
-
-/// Folds of several classes do not keep groups together.
-fn refuse_groups(args: &DataArgs) -> Result<()> {
-    match &args.group {
-        None => Ok(()),
-        Some(_) => Err(Failure::user(
-            "--group is for two classes, and the label has more",
-            "leave it out, or choose two with --negative and --positive",
-        )),
-    }
 }
 
 /// Says what was taken for the label, and asks about identifiers.
@@ -110,13 +99,13 @@ fn meant_weights(weights: &mut Option<Vec<f64>>, relative: bool, talk: Talk) {
 fn load_groups(
     args: &DataArgs,
     path: &Path,
-    dataset: &Dataset,
+    (encoder, rows): (&Encoder, usize),
     options: &ReadOptions,
 ) -> Result<Option<Vec<u32>>> {
     let Some(column) = &args.group else { return Ok(None) };
-    let groups = read_groups(&source(path)?, &dataset.encoder, options, column)?;
-    if groups.len() != dataset.rows() {
-        let (found, rows) = (groups.len(), dataset.rows());
+    let groups = read_groups(&source(path)?, encoder, options, column)?;
+    if groups.len() != rows {
+        let found = groups.len();
         return Err(Failure::Internal(format!("{found} groups of {rows} rows")));
     }
     Ok(Some(groups))

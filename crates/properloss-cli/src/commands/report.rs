@@ -1,13 +1,15 @@
 //! `report`: one page about a model, or two side by side.
 
+use std::path::PathBuf;
+
 use properloss::sample::Matrix;
-use properloss::train::Model;
 use properloss_data::read::{for_each_labelled_row, open_table, read_encoded};
+use properloss_data::table::Table;
 use properloss_data::{Dataset, Encoder, Format, Source, UnknownCategory};
-use properloss_report::{Measured, Moments, Subject, page};
+use properloss_report::{ClassSubject, Measured, Moments, Subject, page};
 use serde_json::json;
 
-use super::{check_extension, labelled};
+use super::{check_extension, labelled, several};
 use crate::args::{ReportArgs, source};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk, check_inputs};
@@ -21,36 +23,77 @@ pub fn run(args: &ReportArgs, talk: Talk) -> Result<()> {
     check_inputs([&args.model, &args.data].into_iter().chain(&args.compare), [&args.out])?;
     check_extension(Some(&args.out), &["html"], "the page is HTML: end its name in .html")?;
     let out = OutputFile::create(&args.out)?;
+    let paths: Vec<&PathBuf> = [&args.model].into_iter().chain(&args.compare).collect();
+    let data = source(&args.data)?;
+    let name = args.data.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy());
+    let mut of_several = Vec::new();
+    for &path in &paths {
+        of_several.extend(ClassSubject::read(path)?);
+    }
+    let (html, rows) = if of_several.is_empty() {
+        of_two(&paths, &data, &name, args, talk)?
+    } else {
+        several::report::page_of(of_several, &paths, &data, &name, args, talk)?
+    };
+    out.finish(&html)?;
+    talk.say(format!("wrote {}", args.out.display()));
+    if talk.json {
+        let value = json!({"written": args.out, "rows": rows, "bytes": html.len()});
+        return crate::output::print(&format!("{value:#}\n"));
+    }
+    Ok(())
+}
+
+/// Models of other classes cannot be set side by side.
+pub(super) fn other_classes(
+    (first, first_classes): (&str, &[String]),
+    (second, second_classes): (&str, &[String]),
+) -> Failure {
+    let names = |classes: &[String]| {
+        let shown: Vec<String> = classes.iter().take(8).map(|name| format!("{name:?}")).collect();
+        let more = if classes.len() > 8 { ", ..." } else { "" };
+        format!("{}{more}", shown.join(", "))
+    };
+    Failure::user(
+        format!(
+            "{second}: its classes are {}, those of {first} are {}",
+            names(second_classes),
+            names(first_classes),
+        ),
+        "compare models of the same classes",
+    )
+}
+
+/// The page about models of two classes, and the number of rows.
+fn of_two(
+    paths: &[&PathBuf],
+    data: &Source,
+    name: &str,
+    args: &ReportArgs,
+    talk: Talk,
+) -> Result<(String, usize)> {
     let mut subjects = Vec::new();
-    for path in [Some(&args.model), args.compare.as_ref()].into_iter().flatten() {
+    for path in paths {
         subjects.push(Subject::read(path)?);
     }
     if let [first, second] = &mut subjects[..] {
         if first.classes != second.classes {
-            let message = format!(
-                "{}: its classes are {:?} and {:?}, those of {} are {:?} and {:?}",
-                second.name,
-                second.classes[0],
-                second.classes[1],
-                first.name,
-                first.classes[0],
-                first.classes[1],
-            );
-            return Err(Failure::user(message, "compare models of the same classes"));
+            let (first, second) = (&*first, &*second);
+            return Err(other_classes(
+                (&first.name, &first.classes),
+                (&second.name, &second.classes),
+            ));
         }
         if first.name == second.name {
             // Files of one name in two folders.
-            for (subject, path) in
-                [first, second].into_iter().zip([Some(&args.model), args.compare.as_ref()])
-            {
-                subject.name = path.map_or_else(String::new, |path| path.display().to_string());
+            for (subject, path) in [first, second].into_iter().zip(paths) {
+                subject.name = path.display().to_string();
             }
         }
     }
-    let data = source(&args.data)?;
     let mut scored = Vec::new();
     for subject in &mut subjects {
-        scored.push(score(subject, &data, args, talk)?);
+        scored.push(score(subject, data, args, talk)?);
     }
     let measured: Vec<Measured<'_>> = subjects
         .iter()
@@ -62,20 +105,11 @@ pub fn run(args: &ReportArgs, talk: Talk) -> Result<()> {
             weights: rows.weights.as_deref(),
         })
         .collect();
-    let name = args.data.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy());
-    let html = page(&measured[0], measured.get(1), &name)?;
-    out.finish(&html)?;
-    talk.say(format!("wrote {}", args.out.display()));
-    if talk.json {
-        let value =
-            json!({"written": args.out, "rows": scored[0].labels.len(), "bytes": html.len()});
-        return crate::output::print(&format!("{value:#}\n"));
-    }
-    Ok(())
+    let html = page(&measured[0], measured.get(1), name)?;
+    Ok((html, scored[0].labels.len()))
 }
 
 /// The rows of a file as a model scores them.
-#[derive(Default)]
 struct Scored {
     scores: Vec<f64>,
     labels: Vec<u8>,
@@ -105,54 +139,69 @@ fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) ->
         Scored { scores, labels, weights }
     } else {
         let table = open_table(data, format, &options)?;
-        stream(table, &encoder, rule, &model, &mut moments, &progress)?
+        let mut scores = Vec::new();
+        let (labels, weights) = stream(table, &encoder, rule, &progress, |matrix, weights| {
+            scores.extend(model.scores(*matrix)?);
+            moments.add(matrix, weights);
+            Ok(())
+        })?;
+        Scored { scores, labels: labels.into_iter().map(|y| u8::from(y != 0)).collect(), weights }
     };
-    if rows.labels.is_empty() {
-        return Err(properloss_data::Error::NoRows { file: data.name().to_path_buf() }.into());
-    }
-    if let Some(i) = rows.scores.iter().position(|z| z.is_nan()) {
-        return Err(Failure::user(
-            format!("{}, example {}: the score overflows", data.name().display(), i + 1),
-            "the values of the row are too large",
-        ));
-    }
+    check_scored(data, rows.labels.len(), &rows.scores)?;
     subject.deviations = Some(moments.deviations());
     Ok(rows)
 }
 
-fn stream(
-    table: Box<dyn properloss_data::table::Table>,
+/// The labelled rows of a table in blocks that are not held: the features of each, row after row, with the
+/// labels and weights so far. Returns all labels and weights.
+pub(super) fn stream(
+    table: Box<dyn Table>,
     encoder: &Encoder,
     rule: UnknownCategory,
-    model: &Model,
-    moments: &mut Moments,
     progress: &Progress,
-) -> Result<Scored> {
+    mut visit: impl FnMut(&Matrix<'_>, Option<&[f64]>) -> Result<()>,
+) -> Result<(Vec<u32>, Option<Vec<f64>>)> {
     let columns = encoder.width();
     let capacity = (BUFFER / columns).clamp(1, 4096);
-    let mut rows =
-        Scored { weights: encoder.weight.as_ref().map(|_| Vec::new()), ..Scored::default() };
+    let mut labels: Vec<u32> = Vec::new();
+    let mut weights: Option<Vec<f64>> = encoder.weight.as_ref().map(|_| Vec::new());
     let mut block: Vec<f64> = Vec::new();
-    let mut flush = |block: &mut Vec<f64>, rows: &mut Scored| -> Result<()> {
+    let mut flush = |block: &mut Vec<f64>, rows: usize, weights: Option<&Vec<f64>>| -> Result<()> {
         let count = block.len() / columns;
         let matrix = Matrix::dense_f64(block, count, columns)?;
-        let start = rows.scores.len();
-        rows.scores.extend(model.scores(matrix)?);
-        moments.add(&matrix, rows.weights.as_ref().map(|weights| &weights[start..]));
+        visit(&matrix, weights.map(|weights| &weights[rows - count..]))?;
         block.clear();
-        progress.message(format!("{} rows", rows.scores.len()));
+        progress.message(format!("{rows} rows"));
         Ok(())
     };
     for_each_labelled_row(table, encoder, rule, |row| -> Result<()> {
         block.extend_from_slice(row.features);
-        rows.labels.push(u8::from(row.label != 0));
-        if let Some(weights) = &mut rows.weights {
+        labels.push(row.label);
+        if let Some(weights) = &mut weights {
             weights.push(row.weight);
         }
-        if block.len() == capacity * columns { flush(&mut block, &mut rows) } else { Ok(()) }
+        if block.len() == capacity * columns {
+            flush(&mut block, labels.len(), weights.as_ref())?;
+        }
+        Ok(())
     })?;
     if !block.is_empty() {
-        flush(&mut block, &mut rows)?;
+        flush(&mut block, labels.len(), weights.as_ref())?;
     }
-    Ok(rows)
+    Ok((labels, weights))
+}
+
+/// Rows without a label, and scores that overflow.
+pub(super) fn check_scored(data: &Source, rows: usize, scores: &[f64]) -> Result<()> {
+    if rows == 0 {
+        return Err(properloss_data::Error::NoRows { file: data.name().to_path_buf() }.into());
+    }
+    if let Some(i) = scores.iter().position(|z| z.is_nan()) {
+        let example = i / (scores.len() / rows) + 1;
+        return Err(Failure::user(
+            format!("{}, example {example}: the score overflows", data.name().display()),
+            "the values of the row are too large",
+        ));
+    }
+    Ok(())
 }

@@ -31,7 +31,8 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open(talk)?;
     let dataset = load(&args.data_args, &args.data, &options, talk)?;
-    let groups = load_groups(&args.data_args, &args.data, &dataset, &options)?;
+    let groups =
+        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
     let test = args.test.as_deref();
     let parts = {
         let share = TestShare { any: args.test_share, last: args.test_last };

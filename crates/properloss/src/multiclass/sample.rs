@@ -1,7 +1,7 @@
 //! Examples of several classes, and who is held out with whom.
 
 use crate::error::{Error, Result, class_labels, same_length};
-use crate::proper::{Folds, Random, check_count};
+use crate::proper::{Folds, Random, check_count, grouped_folds};
 use crate::sample::{Matrix, Sample};
 
 /// Rows, labels `0..K`, weights. *Invariant*: everything a [`Sample`] guarantees, `K >= 2`, and
@@ -104,7 +104,8 @@ pub(super) fn assign(
         Folds::Grouped { groups, count, seed } => {
             same_length(("groups", groups.len()), ("labels", labels.len()))?;
             let count = check_count(*count)?;
-            (grouped(labels, &sizes, groups, &kept, count, *seed)?, count)
+            let label = |i: usize| labels[i];
+            (grouped_folds(label, groups, &kept, count, *seed, NEVER)?, count)
         }
         Folds::Given(of_row) => {
             same_length(("folds", of_row.len()), ("labels", labels.len()))?;
@@ -153,42 +154,4 @@ fn stratified(
         }
     }
     of_row
-}
-
-/// Largest group first, each to the fold where it makes the classes most even.
-fn grouped(
-    labels: &[u32],
-    sizes: &[usize],
-    groups: &[u32],
-    kept: &[usize],
-    count: usize,
-    seed: u64,
-) -> Result<Vec<u32>> {
-    let mut by_group = std::collections::BTreeMap::<u32, Vec<usize>>::new();
-    kept.iter().for_each(|&i| by_group.entry(groups[i]).or_default().push(i));
-    if by_group.len() < count {
-        return Err(Error::TooShort { what: "groups", length: by_group.len(), minimum: count });
-    }
-    let mut parts: Vec<Vec<usize>> = by_group.into_values().collect();
-    Random(seed).shuffle(&mut parts);
-    parts.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
-    let classes = sizes.len();
-    let mut share = vec![0.0f64; count * classes];
-    let mut filled = vec![0usize; count];
-    let mut of_row = vec![NEVER; labels.len()];
-    for rows in parts {
-        let mut part = vec![0.0; classes];
-        rows.iter()
-            .for_each(|&i| part[labels[i] as usize] += 1.0 / sizes[labels[i] as usize] as f64);
-        // The growth of the sum of squared shares; of equal ones the fold with fewer rows.
-        let cost = |k: usize| -> f64 {
-            let grown = |c: usize| part[c] * (part[c] + 2.0 * share[k * classes + c]);
-            (0..classes).map(grown).sum::<f64>() + 1e-9 * filled[k] as f64
-        };
-        let best = (1..count).fold(0, |best, k| if cost(k) < cost(best) { k } else { best });
-        (0..classes).for_each(|c| share[best * classes + c] += part[c]);
-        filled[best] += rows.len();
-        rows.into_iter().for_each(|i| of_row[i] = best as u32);
-    }
-    Ok(of_row)
 }

@@ -1,5 +1,6 @@
 //! Which rows are held out together.
 
+use super::groups::grouped_folds;
 use crate::error::{Error, Result, same_length};
 
 /// How rows are put into folds for cross-validation.
@@ -13,7 +14,8 @@ pub enum Folds {
         /// Seed of the orders.
         seed: u64,
     },
-    /// As [`Self::Stratified`], but rows of one group are never apart: `group[i]` is row `i`'s.
+    /// Rows of one group are never apart, and every fold has its share of the classes as nearly as whole
+    /// groups allow ([`deal_groups`](super::deal_groups)).
     Grouped {
         /// The group of every row.
         groups: Vec<u32>,
@@ -55,7 +57,9 @@ impl Folds {
             }
             Self::Grouped { groups, count, seed } => {
                 same_length(("groups", groups.len()), ("labels", labels.len()))?;
-                grouped(labels, groups, &kept, check_count(*count)?, *seed)?
+                let (count, label) = (check_count(*count)?, |i: usize| u32::from(labels[i]));
+                let of_row = grouped_folds(label, groups, &kept, count, *seed, 0)?;
+                Assignment { of_row, count }
             }
             Self::Given(of_row) => {
                 same_length(("folds", of_row.len()), ("labels", labels.len()))?;
@@ -156,48 +160,6 @@ impl Dealer {
         }
         order[(n % count) as usize]
     }
-}
-
-/// Largest group first, each to the fold where it makes the two classes most even.
-fn grouped(
-    labels: &[u8],
-    groups: &[u32],
-    kept: &[usize],
-    count: usize,
-    seed: u64,
-) -> Result<Assignment> {
-    let mut by_group = std::collections::BTreeMap::<u32, Vec<usize>>::new();
-    for &i in kept {
-        by_group.entry(groups[i]).or_default().push(i);
-    }
-    if by_group.len() < count {
-        return Err(Error::TooShort { what: "groups", length: by_group.len(), minimum: count });
-    }
-    let mut parts: Vec<Vec<usize>> = by_group.into_values().collect();
-    Random(seed).shuffle(&mut parts);
-    parts.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
-    let mut total = [0.0f64; 2];
-    for &i in kept {
-        total[usize::from(labels[i])] += 1.0;
-    }
-    let mut share = vec![[0.0f64; 2]; count];
-    let mut of_row = vec![0; labels.len()];
-    for rows in parts {
-        let mut part = [0.0; 2];
-        for &i in &rows {
-            part[usize::from(labels[i])] += 1.0 / total[usize::from(labels[i])];
-        }
-        let after = |k: usize| (share[k][0] + part[0]).powi(2) + (share[k][1] + part[1]).powi(2);
-        let before = |k: usize| share[k][0].powi(2) + share[k][1].powi(2);
-        let cost = |k: usize| after(k) - before(k);
-        let best = (1..count).fold(0, |best, k| if cost(k) < cost(best) { k } else { best });
-        share[best][0] += part[0];
-        share[best][1] += part[1];
-        for i in rows {
-            of_row[i] = best as u32;
-        }
-    }
-    Ok(Assignment { of_row, count })
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): enough for shuffles, and the same everywhere.

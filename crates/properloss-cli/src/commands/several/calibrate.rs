@@ -1,19 +1,18 @@
 //! `calibrate`: probabilities from the scores of any classifier of several classes, one column a class.
 
 use properloss::multiclass::{MulticlassCalibration, MulticlassCalibrator};
-use properloss::proper::Folds;
 use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
-use properloss_data::read::for_each_row;
-use properloss_data::{ClassDataset, ReadOptions, UnknownCategory};
-use serde_json::{Value, json};
+use properloss_data::{ClassDataset, ReadOptions};
+use serde_json::{Map, Value, json};
 
-use super::fit::guarantee;
+use super::fit::{folds_of, guarantee};
 use super::predict::column;
 use crate::args::{CalibrateArgs, KindArg, Prediction, source};
+use crate::commands::calibrate::each_scored_row;
 use crate::commands::predict::quoted;
 use crate::commands::rows_as_json;
 use crate::failure::{Failure, Result};
-use crate::output::{OutputFile, Stream, Talk};
+use crate::output::{OutputFile, Stream, Talk, is_stdout, print};
 use crate::table::short;
 
 /// How far the probabilities of a row may sum from 1.
@@ -23,6 +22,7 @@ const SUM_TOLERANCE: f64 = 1e-3;
 pub fn run(
     args: &CalibrateArgs,
     dataset: &ClassDataset,
+    groups: Option<&[u32]>,
     options: &ReadOptions,
     mut out: Stream,
     model: Option<OutputFile>,
@@ -30,12 +30,6 @@ pub fn run(
 ) -> Result<()> {
     if args.smoothness.is_some() {
         return Err(Failure::usage("--smoothness is for two classes", "leave it out"));
-    }
-    if !args.keep.is_empty() {
-        return Err(Failure::usage(
-            "--keep is for two classes here",
-            "leave it out; `predict` with the --model of the calibration takes it",
-        ));
     }
     let as_json = rows_as_json(args.out.as_deref(), talk)?;
     let classes = dataset.classes.len();
@@ -47,7 +41,7 @@ pub fn run(
         scores.extend(order.iter().map(|&j| row[j]));
     }
     let calibrator = MulticlassCalibrator::default()
-        .with_folds(Folds::Stratified { count: args.cv, seed: args.seed })
+        .with_folds(folds_of(groups, args.cv, args.seed))
         .with_probabilities(are_probabilities(args, dataset, &scores)?);
     let weights = dataset.weights.as_deref();
     let calibration = calibrator.fit(&scores, &dataset.labels, classes, weights)?;
@@ -55,10 +49,11 @@ pub fn run(
         let text = model_file(&calibration, dataset, &order, args)?.to_json();
         file.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
     }
-    if let Some(path) = &args.apply {
+    let mut kept = Vec::new();
+    if args.apply.is_some() || !args.keep.is_empty() {
+        let target = source(args.apply.as_ref().unwrap_or(&args.data))?;
         scores.clear();
-        let rule = UnknownCategory::Error;
-        for_each_row(&source(path)?, &dataset.encoder, rule, options, |found| {
+        each_scored_row(&target, &dataset.encoder, options, &args.keep, |found, texts| {
             row.fill(0.0);
             match found.columns {
                 None => row.copy_from_slice(found.features),
@@ -69,11 +64,15 @@ pub fn run(
                 }
             }
             scores.extend(order.iter().map(|&j| row[j]));
-            Ok::<(), Failure>(())
+            kept.extend_from_slice(texts);
         })?;
     }
-    out.write(&text(&calibration.probabilities(&scores)?, &dataset.classes, as_json))?;
+    let probabilities = calibration.probabilities(&scores)?;
+    out.write(&text(&probabilities, &dataset.classes, (&args.keep, &kept), as_json))?;
     out.finish()?;
+    if talk.json && args.out.as_deref().is_some_and(|path| !is_stdout(path)) {
+        print(&format!("{:#}\n", summary_json(args, dataset, &calibration)))?;
+    }
     let [softmax, result] = calibration.held_out_log_loss;
     let kind = if calibration.margin.is_some() { "probabilities" } else { "scores" };
     talk.say(format!(
@@ -87,24 +86,53 @@ pub fn run(
 }
 
 /// One line a row.
-fn text(probabilities: &[f64], classes: &[String], as_json: bool) -> String {
+fn text(
+    probabilities: &[f64],
+    classes: &[String],
+    (keep, kept): (&[String], &[String]),
+    as_json: bool,
+) -> String {
     let mut text = String::new();
     if !as_json {
-        let names: Vec<String> =
-            classes.iter().map(|class| quoted(&column(Prediction::Probability, class))).collect();
+        let own = classes.iter().map(|class| quoted(&column(Prediction::Probability, class)));
+        let names: Vec<String> = keep.iter().map(|name| quoted(name)).chain(own).collect();
         text.push_str(&format!("{}\n", names.join(",")));
     }
-    for p in probabilities.chunks_exact(classes.len()) {
+    for (i, p) in probabilities.chunks_exact(classes.len()).enumerate() {
+        let kept = &kept[i * keep.len()..(i + 1) * keep.len()];
         if as_json {
+            let mut object: Map<String, Value> =
+                keep.iter().cloned().zip(kept.iter().map(|text| json!(text))).collect();
             let pairs = classes.iter().zip(p).map(|(class, p)| (class.clone(), json!(p)));
-            let object = Value::Object(pairs.collect());
-            text.push_str(&format!("{}\n", json!({ "probability": object })));
+            object.insert("probability".into(), Value::Object(pairs.collect()));
+            text.push_str(&format!("{}\n", Value::Object(object)));
         } else {
-            let fields: Vec<String> = p.iter().map(|p| format!("{p:?}")).collect();
+            let own = p.iter().map(|p| format!("{p:?}"));
+            let fields: Vec<String> = kept.iter().map(|text| quoted(text)).chain(own).collect();
             text.push_str(&format!("{}\n", fields.join(",")));
         }
     }
     text
+}
+
+/// What was learned, for machines: with the probabilities in a file, on standard output.
+fn summary_json(
+    args: &CalibrateArgs,
+    dataset: &ClassDataset,
+    calibration: &MulticlassCalibration,
+) -> Value {
+    let [softmax, result] = calibration.held_out_log_loss;
+    json!({
+        "rows": dataset.rows(),
+        "kind": if calibration.margin.is_some() { "probabilities" } else { "scores" },
+        "classes": dataset.classes,
+        "temperature": calibration.temperature,
+        "tau": calibration.link.tau(),
+        "log_loss_bound": calibration.link.tau().ln(),
+        "held_out_log_loss": {"softmax": softmax, "result": result},
+        "groups": args.data_args.group,
+        "written": args.out.iter().chain(&args.model).collect::<Vec<_>>(),
+    })
 }
 
 /// For each class its column: the one of its name, alone or after `probability_` or `score_`, as

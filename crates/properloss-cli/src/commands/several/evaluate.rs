@@ -1,7 +1,6 @@
 //! `evaluate`: a model of several classes measured on labelled examples.
 
 use properloss::metrics::ClassSummary;
-use properloss_data::Format;
 use properloss_data::model_file::ClassModelFile;
 
 use super::{described, labelled_encoder, measure, metrics_json, plot, read_labelled};
@@ -20,26 +19,12 @@ pub fn run(args: &EvaluateArgs, model: &ClassModelFile, talk: Talk) -> Result<()
             "leave it out: class-wise calibration is in the table",
         ));
     }
-    let mut encoder = labelled_encoder(model, args.label.as_ref())?;
+    let (options, data) = (args.file.options()?, source(&args.data)?);
+    let mut encoder = labelled_encoder(model, args.label.as_ref(), &data, &options)?;
     match (&args.weight, args.no_weight) {
         (Some(name), _) => encoder.weight = Some(name.clone()),
         (None, true) => encoder.weight = None,
         (None, false) => {}
-    }
-    let (options, data) = (args.file.options()?, source(&args.data)?);
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(&data)?,
-    };
-    let named = encoder.label.as_ref().is_some_and(|label| label.column.is_some());
-    if !named && matches!(format, Format::Csv | Format::Tsv | Format::Parquet) {
-        return Err(Failure::user(
-            format!(
-                "{}: the model does not know which column holds the label",
-                args.data.display()
-            ),
-            "name it with --label",
-        ));
     }
     let file = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {

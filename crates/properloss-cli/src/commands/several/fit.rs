@@ -23,6 +23,7 @@ use crate::table::short;
 pub fn run(
     args: &FitArgs,
     dataset: ClassDataset,
+    groups: Option<Vec<u32>>,
     out: OutputFile,
     options: &ReadOptions,
     talk: Talk,
@@ -37,10 +38,12 @@ pub fn run(
     let parts = {
         let share = TestShare { any: args.test_share, last: args.test_last };
         let test = args.test.as_deref();
-        Parts::new(dataset, test, share, args.seed, args.unknown.rule(), options, talk)?
+        Parts::new(dataset, groups, test, share, args.seed, args.unknown.rule(), options, talk)?
     };
     talk.say(format!("fitting proper: {}", described(&parts.train)));
-    let (estimator, kept) = estimator(&args.train, args.seed, args.preserve_order, &parts.train)?;
+    let groups = parts.groups.as_deref();
+    let (estimator, kept) =
+        estimator(&args.train, args.seed, args.preserve_order, &parts.train, groups)?;
     let start = Instant::now();
     let fit = {
         let _progress = Progress::spinner(talk, "cross-validating");
@@ -87,6 +90,7 @@ pub fn estimator(
     seed: u64,
     preserve_order: bool,
     dataset: &ClassDataset,
+    groups: Option<&[u32]>,
 ) -> Result<(MulticlassProperLoss, BTreeMap<String, Value>)> {
     let settings: Settings = train.settings(&train.method_or("proper")?)?;
     let mut kept: BTreeMap<String, Value> = BTreeMap::new();
@@ -118,11 +122,19 @@ pub fn estimator(
             }
         }
     }
-    options.folds = Folds::Stratified { count: folds, seed };
+    options.folds = folds_of(groups, folds, seed);
     kept.insert("cv".into(), json!(folds));
     kept.insert("random_state".into(), json!(seed));
     kept.insert("preserve_order".into(), json!(preserve_order));
     Ok((options, kept))
+}
+
+/// So many folds, which keep groups together.
+pub fn folds_of(groups: Option<&[u32]>, count: usize, seed: u64) -> Folds {
+    match groups {
+        None => Folds::Stratified { count, seed },
+        Some(groups) => Folds::Grouped { groups: groups.to_vec(), count, seed },
+    }
 }
 
 /// The same total weight for every class, the whole total unchanged.

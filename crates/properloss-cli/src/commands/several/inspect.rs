@@ -2,6 +2,7 @@
 
 use properloss::link::vector::Mixture;
 use properloss_data::model_file::{ClassModelFile, Scaling};
+use properloss_report::class_learned;
 use serde_json::{Value, json};
 
 use super::plot;
@@ -108,7 +109,7 @@ fn along(model: &ClassModelFile, link: &Mixture) -> String {
     names.extend(SHOWN.map(|p| p.to_string()));
     let mut table = Table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     for (class, name) in model.classes.iter().enumerate() {
-        let values = SHOWN.map(|p| short(plot::along(link, class, (p / (1.0 - p)).ln())));
+        let values = SHOWN.map(|p| short(class_learned::along(link, class, (p / (1.0 - p)).ln())));
         table.row([name.clone()].into_iter().chain(values));
     }
     format!("\nprobability of a class where the rest is even\n{}", table.text(""))

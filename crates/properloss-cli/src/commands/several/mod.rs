@@ -10,16 +10,18 @@ pub mod fit;
 pub mod inspect;
 pub mod plot;
 pub mod predict;
+pub mod report;
 
 use std::path::Path;
 
 use properloss::metrics::ClassSummary;
 use properloss_data::encoder::Label;
+use properloss_data::groups::grouped_train_test_of_classes;
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::read_encoded_examples;
 use properloss_data::split::{Split, last_rows_of_classes, train_test_of_classes};
 use properloss_data::{
-    ClassDataset, Classes, Encoder, Examples, ReadOptions, Source, UnknownCategory,
+    ClassDataset, Classes, Encoder, Examples, Format, ReadOptions, Source, UnknownCategory,
 };
 use serde_json::{Value, json};
 
@@ -30,16 +32,19 @@ use crate::output::Talk;
 use crate::progress::Progress;
 use crate::table::Table;
 
-/// Training rows, and test rows if any were asked for.
+/// Training rows with their groups, and test rows if any were asked for.
 pub struct Parts {
     train: ClassDataset,
+    groups: Option<Vec<u32>>,
     test: Option<ClassDataset>,
 }
 
 impl Parts {
     /// All rows to train; the test rows are another file's, or a share of these.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
         dataset: ClassDataset,
+        groups: Option<Vec<u32>>,
         test: Option<&Path>,
         share: TestShare,
         seed: u64,
@@ -51,19 +56,23 @@ impl Parts {
             let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
             let test = read_labelled(&source(path)?, &dataset.encoder, unknown, options)?;
             unknown_words(test.description.unknown_categories, talk);
-            return Ok(Self { train: dataset, test: Some(test) });
+            return Ok(Self { train: dataset, groups, test: Some(test) });
         }
-        let split = match share {
-            TestShare { any: Some(share), .. } => {
+        let split = match (share, &groups) {
+            (TestShare { any: Some(share), .. }, None) => {
                 train_test_of_classes(&dataset.labels, share, seed)
             }
-            TestShare { last: Some(share), .. } => {
+            (TestShare { any: Some(share), .. }, Some(groups)) => {
+                grouped_train_test_of_classes(&dataset.labels, groups, share, seed)
+            }
+            (TestShare { last: Some(share), .. }, _) => {
                 last_rows_of_classes(&dataset.labels, dataset.classes.len(), share)
             }
-            _ => return Ok(Self { train: dataset, test: None }),
+            _ => return Ok(Self { train: dataset, groups, test: None }),
         };
         let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
-        Ok(Self { train: dataset.select(&train), test: Some(dataset.select(&test)) })
+        let groups = groups.map(|groups| train.iter().map(|&row| groups[row]).collect());
+        Ok(Self { train: dataset.select(&train), groups, test: Some(dataset.select(&test)) })
     }
 }
 
@@ -80,8 +89,14 @@ fn read_labelled(
     }
 }
 
-/// The encoder of a model with its label column; a model of another program may have none.
-fn labelled_encoder(model: &ClassModelFile, label: Option<&String>) -> Result<Encoder> {
+/// The encoder of a model with the label column to measure it on; a model that was made of arrays knows
+/// none.
+fn labelled_encoder(
+    model: &ClassModelFile,
+    label: Option<&String>,
+    data: &Source,
+    options: &ReadOptions,
+) -> Result<Encoder> {
     let mut encoder = model.preprocessing.encoder.clone();
     match (&mut encoder.label, label) {
         (Some(known), Some(name)) => known.column = Some(name.clone()),
@@ -91,6 +106,20 @@ fn labelled_encoder(model: &ClassModelFile, label: Option<&String>) -> Result<En
             *missing = Some(Label { column: name.cloned(), classes, skip_others: false });
         }
     }
+    let format = match options.format {
+        Some(format) => format,
+        None => Format::detect(data)?,
+    };
+    let named = encoder.label.as_ref().is_some_and(|label| label.column.is_some());
+    if !named && !matches!(format, Format::Libsvm | Format::Idx) {
+        return Err(Failure::user(
+            format!(
+                "{}: the model does not know which column holds the label",
+                data.name().display()
+            ),
+            "name it with --label",
+        ));
+    }
     Ok(encoder)
 }
 
@@ -99,10 +128,16 @@ fn with_class_name(
     error: properloss_data::Error,
     dataset: &ClassDataset,
 ) -> properloss_data::Error {
+    let named = |class: String| {
+        let name = class.parse().ok().and_then(|k: usize| dataset.classes.get(k).cloned());
+        name.unwrap_or(class)
+    };
     match error {
         properloss_data::Error::TooFewRows { class, count, needed } => {
-            let name = class.parse().ok().and_then(|k: usize| dataset.classes.get(k).cloned());
-            properloss_data::Error::TooFewRows { class: name.unwrap_or(class), count, needed }
+            properloss_data::Error::TooFewRows { class: named(class), count, needed }
+        }
+        properloss_data::Error::ClassInFewGroups { class, found, needed } => {
+            properloss_data::Error::ClassInFewGroups { class: named(class), found, needed }
         }
         error => error,
     }

@@ -1,8 +1,9 @@
 //! Pictures of several classes: one panel a class.
 
-use properloss::link::vector::{Mixture, VectorLink};
+use properloss::link::vector::Mixture;
 use properloss::metrics::reliability_curve;
 use properloss_data::ClassDataset;
+use properloss_report::class_learned::{LOG_ODDS as RANGE, along};
 use properloss_report::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, document};
 
 use crate::failure::Result;
@@ -11,19 +12,6 @@ use crate::failure::Result;
 const PANELS: usize = 12;
 /// Points of a curve.
 const POINTS: usize = 400;
-/// The log-odds that are drawn.
-const RANGE: f64 = 7.0;
-
-/// The probability of a class whose log-odds under the softmax are `u`, the others alike.
-pub fn along(link: &Mixture, class: usize, u: f64) -> f64 {
-    let classes = link.classes();
-    let mut z = vec![0.0; classes];
-    z[class] = u + ((classes - 1) as f64).ln();
-    let mut p = vec![0.0; classes];
-    link.probabilities(&z, &mut p);
-    p[class]
-}
-
 /// The learned link along each class against the rest.
 pub fn links(link: &Mixture, names: &[String]) -> String {
     let grid: Vec<f64> =
