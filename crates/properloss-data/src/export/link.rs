@@ -114,16 +114,17 @@ fn one_minus(program: &mut Program, a: Value) -> Value {
     program.sub(one, a)
 }
 
-// e^{-|z|} never overflows.
+// u = 1/(1 + e^{-z}) and 1 - u = e^{-z}/(1 + e^{-z}), both without cancellation. The largest exponent does
+// not overflow, and brings u below the least normal number.
 fn sigmoid(program: &mut Program, z: Value) -> Pair {
-    let distance = program.absolute(z);
-    let e = program.negative(distance);
-    let e = program.exp(e);
+    let exponent = program.negative(z);
+    let exponent = program.least(exponent, 708.5);
+    let e = program.exp(exponent);
     let one = program.constant(1.0);
     let sum = program.add(one, e);
-    let tail = program.div(e, sum);
-    let rest = program.div(one, sum);
-    symmetric(program, z, tail, rest)
+    let p = program.div(one, sum);
+    let q = program.div(e, sum);
+    Pair { p, q }
 }
 
 fn clipped_line(program: &mut Program, a: f64, b: f64, z: Value) -> Pair {

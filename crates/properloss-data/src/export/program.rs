@@ -1,7 +1,7 @@
 //! A function of a score as a straight-line program: what every target language is written from.
 //!
 //! Both sides of a [`Op::Select`] may be computed, so no operation may fail wherever it stands:
-//! exponents are at most about 700, logarithms and divisors are positive.
+//! exponents are below 709, logarithms and divisors are positive.
 
 /// A number that the program computes: its place in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,8 +1,9 @@
 //! The steps of a program as nodes.
 
 use super::super::program::{Binary, Op, Program, Unary, Value, slopes};
+use super::cells::Cells;
 use super::graph::Graph;
-use super::search::piece;
+use super::search::{Grid, piece};
 
 /// Writes what `results` need; answers with their names.
 pub(super) fn write<const N: usize>(
@@ -73,9 +74,9 @@ impl Steps<'_> {
     }
 }
 
-/// `min(y_k + slope_k (at - x_k), y_{k+1})` on piece `k`: anchored at a knot, so that steep pieces
-/// lose no digits, and never above the next knot's value, so that ranks are kept. The four
-/// numbers of a piece are looked up at once.
+/// Straight lines through `(x_k, y_k)`: on a grid with at most one knot a cell, else on piece `k`
+/// `min(y_k + slope_k (at - x_k), y_{k+1})`, anchored at a knot, so that steep pieces lose no digits,
+/// and never above the next knot's value, so that ranks are kept.
 pub(super) fn interpolate(
     graph: &mut Graph,
     at: &str,
@@ -83,8 +84,12 @@ pub(super) fn interpolate(
     y: &[f64],
     portable: bool,
 ) -> String {
-    let index = piece(graph, at, x, portable);
     let slope = slopes(x, y);
+    let grid = Grid::new(x);
+    if let Some(cells) = grid.as_ref().and_then(|grid| Cells::new(grid, x, y, &slope)) {
+        return cells.write(graph, at);
+    }
+    let index = piece(graph, at, x, grid.as_ref(), portable);
     let rows: Vec<[f64; 4]> = (0..slope.len()).map(|k| [x[k], slope[k], y[k], y[k + 1]]).collect();
     let [anchor, slope, offset, ceiling] = graph.lookup(&rows, &index);
     let distance = graph.node("Sub", &[at, &anchor]);
