@@ -5,7 +5,7 @@
 
 use properloss::link::{LinkSpec, registry};
 
-use super::program::{Pair, Program, Value};
+use super::program::{Along, Pair, Program, Value};
 use crate::error::{Error, Result};
 
 /// `(x + 1) Q(x)/φ(x)` in powers of `s = (x - 5)/(x + 5)`, `x >= 0`
@@ -61,8 +61,9 @@ pub(crate) fn link(program: &mut Program, spec: &LinkSpec, z: Value) -> Result<P
             Ok(piecewise(program, x, u, z))
         }
         LinkSpec::Relative { base, p, v } => {
+            let along = Along { score: z, u: (**base).clone() };
             let base = link(program, base, z)?;
-            Ok(relative(program, base, p, v))
+            Ok(relative(program, base, p, v, along))
         }
         #[allow(unreachable_patterns)] // A link that is added later.
         other => Err(unknown(other)),
@@ -237,8 +238,8 @@ fn piecewise(program: &mut Program, x: &[f64], u: &[f64], z: Value) -> Pair {
     Pair { p, q }
 }
 
-fn relative(program: &mut Program, base: Pair, x: &[f64], v: &[f64]) -> Pair {
-    let p = program.interpolate(base.p, x, v);
+fn relative(program: &mut Program, base: Pair, x: &[f64], v: &[f64], along: Along) -> Pair {
+    let p = program.interpolate_along(base.p, x, v, along);
     let q = one_minus(program, p);
     Pair { p, q }
 }
@@ -284,7 +285,7 @@ mod tests {
                         at(other)
                     }
                 }
-                Op::Interpolate { at: place, x, y } => {
+                Op::Interpolate { at: place, x, y, .. } => {
                     let place = at(place);
                     let k = x.partition_point(|&x| x <= place).clamp(1, x.len() - 1) - 1;
                     (y[k] + slopes(x, y)[k] * (place - x[k])).min(y[k + 1])

@@ -10,6 +10,12 @@
 //! Every line is anchored at a knot, so that steep pieces lose no digits. In a cell `f` does not
 //! decrease, rounding included; the ceiling is `f` at the first number of the next cell, so it does
 //! not decrease anywhere: ranks are kept.
+//!
+//! Where knots crowd in `at`, the cells may be those of a score with `at = u(score)`: the knots of a
+//! link that is learned on the sigmoid are close together near 0 and 1, but not in log-odds. The
+//! runtime's `u` is not ours to the last place; a ceiling a little lower keeps the ranks.
+
+use properloss::link::InverseLink;
 
 use super::graph::Graph;
 use super::search::Grid;
@@ -27,9 +33,34 @@ pub(super) struct Cells<'g> {
 /// How far the first number of a cell may lie from where division puts it, in units in the last place.
 const REACH: usize = 64;
 
+/// How far the runtime's `u` may be from ours, relative to it.
+const MARGIN: f64 = 4.0 * f64::EPSILON;
+
 impl<'g> Cells<'g> {
-    /// `None` if two knots share a cell of the grid.
+    /// Cells of `at`; `None` if two knots share one.
     pub fn new(grid: &'g Grid, x: &[f64], y: &[f64], slope: &[f64]) -> Option<Self> {
+        Self::with(grid, |first| first, 0.0, x, y, slope)
+    }
+
+    /// Cells of the score, `at = u(score)`.
+    pub fn along(
+        grid: &'g Grid,
+        u: &dyn InverseLink,
+        x: &[f64],
+        y: &[f64],
+        slope: &[f64],
+    ) -> Option<Self> {
+        Self::with(grid, |first| u.u(first), MARGIN, x, y, slope)
+    }
+
+    fn with(
+        grid: &'g Grid,
+        at: impl Fn(f64) -> f64,
+        margin: f64,
+        x: &[f64],
+        y: &[f64],
+        slope: &[f64],
+    ) -> Option<Self> {
         let last = slope.len() - 1;
         let mut cells: Vec<Cell> = Vec::new();
         let mut anchor = 0;
@@ -45,9 +76,11 @@ impl<'g> Cells<'g> {
         }
         let mut found = Self { grid, cells };
         for c in 0..found.cells.len() - 1 {
-            let first = found.first_number(c + 1)?;
+            let first = at(found.first_number(c + 1)?);
             if first < x[x.len() - 1] {
-                found.cells[c][4] = line(&found.cells[c + 1], first);
+                let next = &found.cells[c + 1];
+                let value = line(next, first);
+                found.cells[c][4] = value - margin * (value + next[2].max(next[3]) * first);
             }
         }
         Some(found)
@@ -70,7 +103,12 @@ impl<'g> Cells<'g> {
 
     /// Writes the nodes; answers with the name of `f(at)`.
     pub fn write(&self, graph: &mut Graph, at: &str) -> String {
-        let index = self.grid.write_cell(graph, at);
+        self.write_along(graph, at, at)
+    }
+
+    /// The same by the cells of `score`, which lies within the grid.
+    pub fn write_along(&self, graph: &mut Graph, at: &str, score: &str) -> String {
+        let index = self.grid.write_cell(graph, score);
         let [x, y, left, right, ceiling] = graph.lookup(&self.cells, &index);
         let zero = graph.scalar(0.0);
         let distance = graph.node("Sub", &[at, &x]);
@@ -90,6 +128,8 @@ fn line(&[x, y, left, right, _]: &Cell, at: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use properloss::link::LinkSpec;
+
     use super::super::super::program::slopes;
     use super::*;
 
@@ -151,6 +191,41 @@ mod tests {
             }
         }
         assert!(found >= 14, "{found} of 16");
+    }
+
+    #[test]
+    fn knots_that_crowd_at_the_ends_lie_apart_along_the_score() {
+        let u = LinkSpec::builtin("sigmoid").build().unwrap();
+        let mut state = 5u64;
+        let scores: Vec<f64> =
+            random_knots(&mut state, 400).iter().map(|t| 28.0 * t - 14.0).collect();
+        let mut x: Vec<f64> = scores.iter().map(|&z| u.u(z)).collect();
+        x.insert(0, 0.0);
+        x.push(1.0);
+        let y: Vec<f64> =
+            random_knots(&mut state, x.len()).iter().map(|t| 0.05 + 0.9 * t).collect();
+        let slope = slopes(&x, &y);
+        assert!(Grid::new(&x).is_none());
+        let mut knots = scores.clone();
+        knots.insert(0, -14.5);
+        knots.push(14.5);
+        let grid = Grid::new(&knots).expect("a grid of scores");
+        let cells = Cells::along(&grid, &*u, &x, &y, &slope).expect("one knot a cell");
+        let last = x.len() - 1;
+        let mut before = 0.0;
+        for k in -40_000..=40_000 {
+            let score = f64::from(k) / 1000.0;
+            let at = u.u(score);
+            let cell = &cells.cells[grid.cell(score.clamp(-14.5, 14.5))];
+            let here = line(cell, at).min(cell[4]);
+            let k = x.partition_point(|&x| x <= at).clamp(1, last) - 1;
+            let ours = (y[k] + slope[k] * (at - x[k])).min(y[k + 1]);
+            // A step of 1/1000 over a hundred thousandth of the probabilities is steep.
+            let bound = 1e-15 + 4.0 * f64::EPSILON * slope[k] * at;
+            assert!((here - ours).abs() <= bound, "{score}: {here} for {ours}");
+            assert!(here >= before, "{here} after {before} at {score}");
+            before = here;
+        }
     }
 
     #[test]
