@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: docs dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: docs dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners test-export-full study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test-python: build-python ## types, documentation and scikit-learn's checks of t
 test-learners: build-python ## the tests of boosters, PyTorch and glum, which it installs (torch is large)
 	$(PIP) install -r python/requirements-learners.txt
 	$(PY) -m pytest python/tests/test_pooled.py python/tests/test_learners.py python/tests/test_learners_torch.py
+
+test-export-full: build-python ## exports on 1e6 rows: every link, every example model, several classes (half an hour)
+	PROPERLOSS_PROFILE=full $(PY) -m pytest python/tests/test_onnx.py python/tests/test_export_several.py python/tests/test_export_sources.py
 
 test-browser: build-python ## the report page and the site in a real browser; skipped where none can be had
 	python/browser/run.sh $(PY)

@@ -5,7 +5,7 @@
 
 use properloss::link::{LinkSpec, registry};
 
-use super::program::{Pair, Program, Value};
+use super::program::{Along, Pair, Program, Value};
 use crate::error::{Error, Result};
 
 /// `(x + 1) Q(x)/φ(x)` in powers of `s = (x - 5)/(x + 5)`, `x >= 0`
@@ -61,8 +61,9 @@ pub(crate) fn link(program: &mut Program, spec: &LinkSpec, z: Value) -> Result<P
             Ok(piecewise(program, x, u, z))
         }
         LinkSpec::Relative { base, p, v } => {
+            let along = Along { score: z, u: (**base).clone() };
             let base = link(program, base, z)?;
-            Ok(relative(program, base, p, v))
+            Ok(relative(program, base, p, v, along))
         }
         #[allow(unreachable_patterns)] // A link that is added later.
         other => Err(unknown(other)),
@@ -114,16 +115,17 @@ fn one_minus(program: &mut Program, a: Value) -> Value {
     program.sub(one, a)
 }
 
-// e^{-|z|} never overflows.
+// u = 1/(1 + e^{-z}) and 1 - u = e^{-z}/(1 + e^{-z}), both without cancellation. The largest exponent does
+// not overflow, and brings u below the least normal number.
 fn sigmoid(program: &mut Program, z: Value) -> Pair {
-    let distance = program.absolute(z);
-    let e = program.negative(distance);
-    let e = program.exp(e);
+    let exponent = program.negative(z);
+    let exponent = program.least(exponent, 708.5);
+    let e = program.exp(exponent);
     let one = program.constant(1.0);
     let sum = program.add(one, e);
-    let tail = program.div(e, sum);
-    let rest = program.div(one, sum);
-    symmetric(program, z, tail, rest)
+    let p = program.div(one, sum);
+    let q = program.div(e, sum);
+    Pair { p, q }
 }
 
 fn clipped_line(program: &mut Program, a: f64, b: f64, z: Value) -> Pair {
@@ -236,8 +238,8 @@ fn piecewise(program: &mut Program, x: &[f64], u: &[f64], z: Value) -> Pair {
     Pair { p, q }
 }
 
-fn relative(program: &mut Program, base: Pair, x: &[f64], v: &[f64]) -> Pair {
-    let p = program.interpolate(base.p, x, v);
+fn relative(program: &mut Program, base: Pair, x: &[f64], v: &[f64], along: Along) -> Pair {
+    let p = program.interpolate_along(base.p, x, v, along);
     let q = one_minus(program, p);
     Pair { p, q }
 }
@@ -283,7 +285,7 @@ mod tests {
                         at(other)
                     }
                 }
-                Op::Interpolate { at: place, x, y } => {
+                Op::Interpolate { at: place, x, y, .. } => {
                     let place = at(place);
                     let k = x.partition_point(|&x| x <= place).clamp(1, x.len() - 1) - 1;
                     (y[k] + slopes(x, y)[k] * (place - x[k])).min(y[k + 1])

@@ -1,7 +1,9 @@
 //! A function of a score as a straight-line program: what every target language is written from.
 //!
 //! Both sides of a [`Op::Select`] may be computed, so no operation may fail wherever it stands:
-//! exponents are at most about 700, logarithms and divisors are positive.
+//! exponents are below 709, logarithms and divisors are positive.
+
+use properloss::link::LinkSpec;
 
 /// A number that the program computes: its place in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,7 +46,14 @@ pub(crate) enum Op {
     /// `then` if `left < right`, else `other`.
     Select { left: Value, right: Value, then: Value, other: Value },
     /// Straight lines through `(x_k, y_k)`; `at` lies between the first and the last `x`.
-    Interpolate { at: Value, x: Vec<f64>, y: Vec<f64> },
+    Interpolate { at: Value, x: Vec<f64>, y: Vec<f64>, along: Option<Along> },
+}
+
+/// A value that an argument rises with: `at = u(score)`. Knots that crowd in `at` may lie apart in it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Along {
+    pub score: Value,
+    pub u: LinkSpec,
 }
 
 /// A list of steps; each refers to earlier ones only.
@@ -144,7 +153,12 @@ impl Program {
     }
 
     pub fn interpolate(&mut self, at: Value, x: &[f64], y: &[f64]) -> Value {
-        self.push(Op::Interpolate { at, x: x.to_vec(), y: y.to_vec() })
+        self.push(Op::Interpolate { at, x: x.to_vec(), y: y.to_vec(), along: None })
+    }
+
+    /// The same where `at` is `u(score)`.
+    pub fn interpolate_along(&mut self, at: Value, x: &[f64], y: &[f64], along: Along) -> Value {
+        self.push(Op::Interpolate { at, x: x.to_vec(), y: y.to_vec(), along: Some(along) })
     }
 
     /// `c_0 + c_1 t + c_2 t² + ...` by Horner's rule; there is at least one coefficient.

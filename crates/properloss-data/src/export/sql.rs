@@ -1,20 +1,19 @@
 //! A model as a query: `CASE`, `+ - * /`, and `EXP`, `LN`, `SQRT`, `ABS` where the link needs them.
 //!
-//! Every stage is a common table expression that adds columns to the rows; a learned link is a
-//! search tree of `CASE`.
+//! Every stage is a common table expression that adds columns to the rows: its values need those of
+//! earlier ones. A learned link is a search tree of `CASE`.
 
 use std::fmt::Write;
 
 use super::Exportable;
 use super::program::{Unary, slopes};
-use super::text::{Language, Lines, lines, sum_like_the_engine};
+use super::text::{Language, ManyLines, lines_of, sum_like_the_engine};
 use crate::encoder::{Column, ColumnKind};
 use crate::error::Result;
 use crate::options::UnknownCategory;
 
 pub(super) fn write(model: &Exportable, table: &str) -> Result<String> {
     let (program, pair) = model.program()?;
-    let Lines { assignments, result } = lines(&program, pair.p, "properloss_z", &mut Sql);
     let (weights, intercept) = model.line();
     let features: Vec<String> =
         model.columns.iter().flat_map(|column| features(model, column)).collect();
@@ -24,47 +23,72 @@ pub(super) fn write(model: &Exportable, table: &str) -> Result<String> {
 
     let mut code = format!("-- {}.\n", model.headline());
     code.push_str("-- Adds the column probability to the rows; NULL where there is no answer.\n");
-    let mut stages: Vec<(String, String)> = Vec::new();
+    let mut stages = Vec::new();
+    let mut score = format!("{dot} + {intercept:?}");
     if model.unit_rows {
-        stages.push(("properloss_dot".into(), dot));
+        let mut parts = vec![("properloss_dot".to_owned(), dot)];
         // Squares that overflow or vanish are taken of numbers that were scaled first.
         for (name, scale) in [("one", "1.0"), ("down", "1e-200"), ("up", "1e200")] {
             let squares: Vec<String> =
                 features.iter().map(|x| format!("({x} * {scale}) * ({x} * {scale})")).collect();
-            stages.push((format!("properloss_{name}"), squares.join(" + ")));
+            parts.push((format!("properloss_{name}"), squares.join(" + ")));
         }
-        stages.push((
+        stages.push(parts);
+        stages.push(vec![(
             "properloss_norm".into(),
             "CASE WHEN properloss_one < 1e300 AND properloss_one > 1e-290 THEN SQRT(properloss_one) \
              WHEN properloss_one > 1.0 THEN SQRT(properloss_down) / 1e-200 \
              WHEN properloss_one <= 1.0 THEN SQRT(properloss_up) / 1e200 END"
                 .into(),
-        ));
-        stages.push((
-            "properloss_z".into(),
-            format!(
-                "CASE WHEN properloss_norm > 0.0 THEN properloss_dot * (1.0 / properloss_norm) \
-                 WHEN properloss_norm = 0.0 THEN 0.0 END + {intercept:?}"
-            ),
-        ));
-    } else {
-        stages.push(("properloss_z".into(), format!("{dot} + {intercept:?}")));
-    }
-    stages.extend(assignments);
-    let mut from = identifier(table);
-    for (k, (name, expression)) in stages.iter().enumerate() {
-        let comma = if k == 0 { "WITH" } else { "," };
-        let _ = write!(
-            code,
-            "{comma} properloss_{k} AS (\n  SELECT *,\n    {expression} AS {name}\n  FROM {from})"
+        )]);
+        score = format!(
+            "CASE WHEN properloss_norm > 0.0 THEN properloss_dot * (1.0 / properloss_norm) \
+             WHEN properloss_norm = 0.0 THEN 0.0 END + {intercept:?}"
         );
-        from = format!("properloss_{k}");
     }
+    stages.push(vec![("properloss_z".into(), score)]);
+    let lines = lines_of(&program, &[pair.p], "properloss_z", &mut Sql);
+    let result = add_levels(&mut stages, lines).remove(0);
+    let from = write_stages(&mut code, &stages, table);
     let _ = write!(
         code,
         "\nSELECT *,\n  CASE WHEN properloss_z IS NOT NULL THEN {result} END AS probability\nFROM {from};\n"
     );
     Ok(code)
+}
+
+/// Names and expressions that need those of earlier stages only.
+pub(super) type Stage = Vec<(String, String)>;
+
+/// Each level of a program is a stage; answers with the results.
+pub(super) fn add_levels(stages: &mut Vec<Stage>, lines: ManyLines) -> Vec<String> {
+    let first = stages.len();
+    for (assignment, level) in lines.assignments.into_iter().zip(lines.levels) {
+        while stages.len() <= first + level {
+            stages.push(Stage::new());
+        }
+        stages[first + level].push(assignment);
+    }
+    lines.results
+}
+
+/// The stages as common table expressions; answers with the name of the last.
+///
+/// A count over all rows stands in each, though nobody needs it: no database merges queries with such a
+/// function, and merged they would repeat every value as often as it is used.
+pub(super) fn write_stages(code: &mut String, stages: &[Stage], table: &str) -> String {
+    let mut from = identifier(table);
+    for (k, stage) in stages.iter().filter(|stage| !stage.is_empty()).enumerate() {
+        let comma = if k == 0 { "WITH" } else { "," };
+        let mut columns: Vec<String> =
+            stage.iter().map(|(name, expression)| format!("{expression} AS {name}")).collect();
+        columns.push(format!("COUNT(*) OVER () AS properloss_n{k}"));
+        let columns = columns.join(",\n    ");
+        let _ =
+            write!(code, "{comma} properloss_{k} AS (\n  SELECT *,\n    {columns}\n  FROM {from})");
+        from = format!("properloss_{k}");
+    }
+    from
 }
 
 /// The encoded features of a column.

@@ -84,7 +84,7 @@ pub(crate) fn lines_of(
             Op::Select { left, right, then, other } => {
                 language.select(text(*left), text(*right), text(*then), text(*other))
             }
-            Op::Interpolate { at, x, y } => language.interpolate(text(*at), x, y),
+            Op::Interpolate { at, x, y, .. } => language.interpolate(text(*at), x, y),
         };
         depths[i] = Program::arguments(op).iter().map(|a| depths[a.0]).max().unwrap_or(0);
         let leaf = matches!(op, Op::Score | Op::Given(_) | Op::Constant(_));

@@ -4,11 +4,13 @@
 //! columns -> x -> MatMul -> z -> link -> P(y = 1) -> label, probabilities
 //! ```
 //!
-//! The piece of a learned link is found on a grid, or, where knots crowd, by a
-//! `TreeEnsembleRegressor` (which gives nothing but its number), and its line by `Gather`; with
-//! `portable` the tree is a bisection, so that the graph has core operators only. `Erf` and `Atan` have no `double` form in onnxruntime: those links
-//! are polynomials.
+//! The line of a learned link is looked up by `Gather` in the cells of a grid. Where knots share cells the
+//! number of the piece comes first: from the grid, or, where they crowd, from a `TreeEnsembleRegressor`
+//! (which gives nothing but that number); with `portable` the tree is a bisection, so that the
+//! graph has core operators only. `Erf` and `Atan` have no `double` form in onnxruntime: those
+//! links are polynomials.
 
+mod cells;
 mod encode;
 mod graph;
 mod proto;

@@ -6,9 +6,15 @@ use super::graph::{Attribute, Graph, ML};
 
 /// The index `k` with `x_k <= at < x_{k+1}`, the first or the last at the ends; `at` lies between
 /// the first and the last `x`.
-pub(crate) fn piece(graph: &mut Graph, at: &str, x: &[f64], portable: bool) -> String {
+pub(super) fn piece(
+    graph: &mut Graph,
+    at: &str,
+    x: &[f64],
+    grid: Option<&Grid>,
+    portable: bool,
+) -> String {
     let inner = &x[1..x.len() - 1];
-    match Grid::new(x) {
+    match grid {
         Some(grid) => grid.write(graph, at),
         None if portable => bisection(graph, at, inner),
         None => tree(graph, at, inner),
@@ -26,7 +32,7 @@ const CELLS: usize = 1 << 13;
 /// decrease in `at`, so knots of earlier cells are below and those of later cells above any number
 /// of this one: the search is exact.
 #[derive(Debug)]
-struct Grid {
+pub(super) struct Grid {
     origin: f64,
     scale: f64,
     /// The number of earlier knots, then the cell's own; infinite if there are fewer.
@@ -37,7 +43,7 @@ struct Grid {
 
 impl Grid {
     /// The grid whose cells hold the fewest knots, and the smallest such; `None` where knots crowd.
-    fn new(x: &[f64]) -> Option<Self> {
+    pub fn new(x: &[f64]) -> Option<Self> {
         let least = (2 * x.len()).next_power_of_two();
         let sizes =
             || std::iter::successors(Some(least), |n| Some(2 * n)).take_while(|&n| n <= CELLS);
@@ -72,8 +78,22 @@ impl Grid {
         Some(grid)
     }
 
-    fn cell(&self, at: f64) -> usize {
+    /// The cell of a number.
+    pub fn cell(&self, at: f64) -> usize {
         ((at - self.origin) * self.scale) as usize
+    }
+
+    /// Where a cell starts, but for rounding.
+    pub fn start_of(&self, cell: usize) -> f64 {
+        self.origin + cell as f64 / self.scale
+    }
+
+    /// The knots of every cell.
+    pub fn knots(&self) -> impl Iterator<Item = &[f64]> {
+        self.cells.iter().map(|cell| {
+            let own = &cell[1..];
+            &own[..own.partition_point(|knot| knot.is_finite())]
+        })
     }
 
     fn write(&self, graph: &mut Graph, at: &str) -> String {
@@ -84,8 +104,8 @@ impl Grid {
         }
     }
 
-    /// Columns: the count, and the knots that are needed.
-    fn write_with<const N: usize>(&self, graph: &mut Graph, at: &str) -> String {
+    /// The number of the cell.
+    pub fn write_cell(&self, graph: &mut Graph, at: &str) -> String {
         let mut cell = at.to_owned();
         if self.origin != 0.0 {
             let origin = graph.scalar(self.origin);
@@ -97,7 +117,12 @@ impl Grid {
         let missing = graph.node("IsNaN", &[&cell]);
         let zero = graph.scalar(0.0);
         cell = graph.node("Where", &[&missing, &zero, &cell]);
-        let cell = graph.node_with("Cast", "", &[&cell], &[("to", Attribute::Int(7))]);
+        graph.node_with("Cast", "", &[&cell], &[("to", Attribute::Int(7))])
+    }
+
+    /// Columns: the count, and the knots that are needed.
+    fn write_with<const N: usize>(&self, graph: &mut Graph, at: &str) -> String {
+        let cell = self.write_cell(graph, at);
         let rows: Vec<[f64; N]> =
             self.cells.iter().map(|cell| std::array::from_fn(|k| cell[k])).collect();
         let columns = graph.lookup(&rows, &cell);

@@ -142,7 +142,7 @@ fn link(graph: &mut Graph, model: &ClassExportable, z: &str, portable: bool, cor
         for curve in &curves {
             let place = graph.ints(&[curve.class as i64], &[1]);
             let own = graph.node_with("Gather", "", &[&p, &place], &[("axis", Attribute::Int(1))]);
-            columns[curve.class] = interpolate(graph, &own, &curve.p, &curve.v, portable);
+            columns[curve.class] = interpolate(graph, &own, &curve.p, &curve.v, None, portable);
             masses[curve.class] = curve.mass;
         }
         let columns: Vec<&str> = columns.iter().map(String::as_str).collect();

@@ -1,8 +1,13 @@
 //! The steps of a program as nodes.
 
+use std::sync::Arc;
+
+use properloss::link::InverseLink;
+
 use super::super::program::{Binary, Op, Program, Unary, Value, slopes};
+use super::cells::Cells;
 use super::graph::Graph;
-use super::search::piece;
+use super::search::{Grid, piece};
 
 /// Writes what `results` need; answers with their names.
 pub(super) fn write<const N: usize>(
@@ -65,30 +70,69 @@ impl Steps<'_> {
                 let less = self.graph.node("Less", &[name(left), name(right)]);
                 self.graph.node("Where", &[&less, name(then), name(other)])
             }
-            Op::Interpolate { at, x, y } => {
+            Op::Interpolate { at, x, y, along } => {
                 let at = self.names[at.0].clone();
-                interpolate(self.graph, &at, x, y, self.portable)
+                let score = along.as_ref().map(|along| self.names[along.score.0].clone());
+                let along = along
+                    .as_ref()
+                    .zip(score.as_deref())
+                    .and_then(|(along, score)| Some(Rising { score, u: along.u.build().ok()? }));
+                interpolate(self.graph, &at, x, y, along, self.portable)
             }
         }
     }
 }
 
-/// `min(y_k + slope_k (at - x_k), y_{k+1})` on piece `k`: anchored at a knot, so that steep pieces
-/// lose no digits, and never above the next knot's value, so that ranks are kept. The four
-/// numbers of a piece are looked up at once.
+/// `at = u(score)`, by the name of the score.
+pub(super) struct Rising<'a> {
+    score: &'a str,
+    u: Arc<dyn InverseLink>,
+}
+
+/// Straight lines through `(x_k, y_k)`: on a grid with at most one knot a cell, over `at` or over the
+/// score that it rises with; else on piece `k` `min(y_k + slope_k (at - x_k), y_{k+1})`, anchored
+/// at a knot, so that steep pieces lose no digits, and never above the next knot's value, so that
+/// ranks are kept.
 pub(super) fn interpolate(
     graph: &mut Graph,
     at: &str,
     x: &[f64],
     y: &[f64],
+    along: Option<Rising<'_>>,
     portable: bool,
 ) -> String {
-    let index = piece(graph, at, x, portable);
     let slope = slopes(x, y);
+    let grid = Grid::new(x);
+    if let Some(cells) = grid.as_ref().and_then(|grid| Cells::new(grid, x, y, &slope)) {
+        return cells.write(graph, at);
+    }
+    if let Some(Rising { score, u }) = along {
+        let knots = apart(&*u, x);
+        let grid = knots.as_ref().and_then(|knots| Grid::new(knots));
+        let cells = grid.as_ref().and_then(|grid| Cells::along(grid, &*u, x, y, &slope));
+        if let Some((cells, knots)) = cells.zip(knots.as_deref()) {
+            let (low, high) = (graph.scalar(knots[0]), graph.scalar(knots[knots.len() - 1]));
+            let score = graph.node("Max", &[score, &low]);
+            let score = graph.node("Min", &[&score, &high]);
+            return cells.write_along(graph, at, &score);
+        }
+    }
+    let index = piece(graph, at, x, grid.as_ref(), portable);
     let rows: Vec<[f64; 4]> = (0..slope.len()).map(|k| [x[k], slope[k], y[k], y[k + 1]]).collect();
     let [anchor, slope, offset, ceiling] = graph.lookup(&rows, &index);
     let distance = graph.node("Sub", &[at, &anchor]);
     let rise = graph.node("Mul", &[&slope, &distance]);
     let value = graph.node("Add", &[&offset, &rise]);
     graph.node("Min", &[&value, &ceiling])
+}
+
+/// The inner knots as scores, with an end half a unit beyond the first and the last; `None` if they
+/// are not finite and distinct.
+fn apart(u: &dyn InverseLink, x: &[f64]) -> Option<Vec<f64>> {
+    let mut scores: Vec<f64> = x[1..x.len() - 1].iter().map(|&x| u.u_inverse(x)).collect();
+    let (first, last) = (*scores.first()?, *scores.last()?);
+    scores.insert(0, first - 0.5);
+    scores.push(last + 0.5);
+    let rises = scores.windows(2).all(|pair| pair[0] < pair[1]);
+    (rises && first.is_finite() && last.is_finite()).then_some(scores)
 }

@@ -1,24 +1,19 @@
 //! A model of several classes as a query.
-//!
-//! Every level of the program is a common table expression: its values need those of earlier ones. A
-//! count over all rows stands in each, though nobody needs it: no database merges queries with such a
-//! function, and merged they would repeat every value as often as it is used.
 
 use std::fmt::Write;
 
-use super::super::sql::{Sql, features, identifier};
-use super::super::text::{ManyLines, lines_of, sum_like_the_engine};
+use super::super::sql::{Sql, Stage, add_levels, features, identifier, write_stages};
+use super::super::text::{lines_of, sum_like_the_engine};
 use super::ClassExportable;
 use crate::error::Result;
 
 pub(super) fn write(model: &ClassExportable, table: &str) -> Result<String> {
     let score = |k: usize| format!("properloss_z{k}");
     let (program, results) = model.program(score);
-    let ManyLines { assignments, levels, results } =
-        lines_of(&program, &results, "properloss_z", &mut Sql);
+    let lines = lines_of(&program, &results, "properloss_z", &mut Sql);
     let base = &model.base;
     let x: Vec<String> = base.columns.iter().flat_map(|column| features(base, column)).collect();
-    let mut stages: Vec<Vec<(String, String)>> = Vec::new();
+    let mut stages: Vec<Stage> = Vec::new();
     // Features that are more than a column are computed once.
     let names: Vec<String> = (0..x.len()).map(|j| format!("properloss_x{j}")).collect();
     stages.push(names.iter().cloned().zip(x).collect());
@@ -29,26 +24,10 @@ pub(super) fn write(model: &ClassExportable, table: &str) -> Result<String> {
         scores.push((score(k), format!("{} + {intercept:?}", sum_like_the_engine(&terms))));
     }
     stages.push(scores);
-    let first = stages.len();
-    for (assignment, &level) in assignments.into_iter().zip(&levels) {
-        while stages.len() <= first + level {
-            stages.push(Vec::new());
-        }
-        stages[first + level].push(assignment);
-    }
+    let results = add_levels(&mut stages, lines);
     let mut code = format!("-- {}.\n", model.headline());
     code.push_str("-- Adds a column for each class to the rows; NULL where there is no answer.\n");
-    let mut from = identifier(table);
-    for (k, stage) in stages.iter().filter(|stage| !stage.is_empty()).enumerate() {
-        let comma = if k == 0 { "WITH" } else { "," };
-        let mut columns: Vec<String> =
-            stage.iter().map(|(name, expression)| format!("{expression} AS {name}")).collect();
-        columns.push(format!("COUNT(*) OVER () AS properloss_n{k}"));
-        let columns = columns.join(",\n    ");
-        let _ =
-            write!(code, "{comma} properloss_{k} AS (\n  SELECT *,\n    {columns}\n  FROM {from})");
-        from = format!("properloss_{k}");
-    }
+    let from = write_stages(&mut code, &stages, table);
     // Infinite scores have no answer, as scores that are not there.
     let finite: Vec<String> =
         (0..model.classes.len()).map(|k| format!("ABS({}) < 1e300", score(k))).collect();

@@ -1,0 +1,238 @@
+//! A piecewise function on a grid of equal cells, at most one knot in each: one lookup gives all that a
+//! number needs.
+//!
+//! With `k` the knot of the cell, or the last one before it,
+//!
+//! ```text
+//! f(at) = min(y_k + s (at - x_k), ceiling),    s = the left slope of k if at < x_k, else the right one.
+//! ```
+//!
+//! Every line is anchored at a knot, so that steep pieces lose no digits. In a cell `f` does not
+//! decrease, rounding included; the ceiling is `f` at the first number of the next cell, so it does
+//! not decrease anywhere: ranks are kept.
+//!
+//! Where knots crowd in `at`, the cells may be those of a score with `at = u(score)`: the knots of a
+//! link that is learned on the sigmoid are close together near 0 and 1, but not in log-odds. The
+//! runtime's `u` is not ours to the last place; a ceiling a little lower keeps the ranks.
+
+use properloss::link::InverseLink;
+
+use super::graph::Graph;
+use super::search::Grid;
+
+/// One cell: `x_k`, `y_k`, the left slope, the right slope, the ceiling.
+type Cell = [f64; 5];
+
+/// The cells of a grid, each with its lines.
+#[derive(Debug)]
+pub(super) struct Cells<'g> {
+    grid: &'g Grid,
+    cells: Vec<Cell>,
+}
+
+/// How far the first number of a cell may lie from where division puts it, in units in the last place.
+const REACH: usize = 64;
+
+/// How far the runtime's `u` may be from ours, relative to it.
+const MARGIN: f64 = 4.0 * f64::EPSILON;
+
+impl<'g> Cells<'g> {
+    /// Cells of `at`; `None` if two knots share one.
+    pub fn new(grid: &'g Grid, x: &[f64], y: &[f64], slope: &[f64]) -> Option<Self> {
+        Self::with(grid, |first| first, 0.0, x, y, slope)
+    }
+
+    /// Cells of the score, `at = u(score)`.
+    pub fn along(
+        grid: &'g Grid,
+        u: &dyn InverseLink,
+        x: &[f64],
+        y: &[f64],
+        slope: &[f64],
+    ) -> Option<Self> {
+        Self::with(grid, |first| u.u(first), MARGIN, x, y, slope)
+    }
+
+    fn with(
+        grid: &'g Grid,
+        at: impl Fn(f64) -> f64,
+        margin: f64,
+        x: &[f64],
+        y: &[f64],
+        slope: &[f64],
+    ) -> Option<Self> {
+        let last = slope.len() - 1;
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut anchor = 0;
+        for own in grid.knots() {
+            anchor = match own {
+                [] => anchor,
+                [_] => anchor + 1,
+                _ => return None,
+            };
+            let right = slope[anchor.min(last)];
+            let left = if own.is_empty() { right } else { slope[anchor - 1] };
+            cells.push([x[anchor], y[anchor], left, right, y[y.len() - 1]]);
+        }
+        let mut found = Self { grid, cells };
+        for c in 0..found.cells.len() - 1 {
+            let first = at(found.first_number(c + 1)?);
+            if first < x[x.len() - 1] {
+                let next = &found.cells[c + 1];
+                let value = line(next, first);
+                found.cells[c][4] = value - margin * (value + next[2].max(next[3]) * first);
+            }
+        }
+        Some(found)
+    }
+
+    /// The least number whose cell is `cell` or a later one.
+    fn first_number(&self, cell: usize) -> Option<f64> {
+        let mut at = self.grid.start_of(cell);
+        for _ in 0..REACH {
+            if self.grid.cell(at) < cell {
+                at = at.next_up();
+            } else if self.grid.cell(at.next_down()) >= cell {
+                at = at.next_down();
+            } else {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Writes the nodes; answers with the name of `f(at)`.
+    pub fn write(&self, graph: &mut Graph, at: &str) -> String {
+        self.write_along(graph, at, at)
+    }
+
+    /// The same by the cells of `score`, which lies within the grid.
+    pub fn write_along(&self, graph: &mut Graph, at: &str, score: &str) -> String {
+        let index = self.grid.write_cell(graph, score);
+        let [x, y, left, right, ceiling] = graph.lookup(&self.cells, &index);
+        let zero = graph.scalar(0.0);
+        let distance = graph.node("Sub", &[at, &x]);
+        let before = graph.node("Less", &[&distance, &zero]);
+        let slope = graph.node("Where", &[&before, &left, &right]);
+        let rise = graph.node("Mul", &[&slope, &distance]);
+        let value = graph.node("Add", &[&y, &rise]);
+        graph.node("Min", &[&value, &ceiling])
+    }
+}
+
+/// `y_k + s (at - x_k)`, rounded as a graph rounds it.
+fn line(&[x, y, left, right, _]: &Cell, at: f64) -> f64 {
+    let distance = at - x;
+    y + if distance < 0.0 { left } else { right } * distance
+}
+
+#[cfg(test)]
+mod tests {
+    use properloss::link::LinkSpec;
+
+    use super::super::super::program::slopes;
+    use super::*;
+
+    /// What the written nodes compute.
+    fn value(cells: &Cells<'_>, at: f64) -> f64 {
+        let cell = &cells.cells[cells.grid.cell(at)];
+        line(cell, at).min(cell[4])
+    }
+
+    fn random_knots(state: &mut u64, count: usize) -> Vec<f64> {
+        let mut steps = vec![0.0];
+        for _ in 1..count {
+            *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let step = 10f64.powf(-2.0 * (*state >> 11) as f64 / (1u64 << 53) as f64);
+            steps.push(steps[steps.len() - 1] + step);
+        }
+        let total = steps[count - 1];
+        steps.iter().map(|step| step / total).collect()
+    }
+
+    #[test]
+    fn the_function_is_ours_and_never_falls() {
+        let mut state = 1u64;
+        let mut found = 0;
+        for (start, width) in [(0.0, 1.0), (-7.3, 12.0), (1e10, 3.0), (-1e-12, 1e-9)] {
+            for count in [2, 3, 10, 100] {
+                let mut x: Vec<f64> =
+                    random_knots(&mut state, count).iter().map(|t| start + width * t).collect();
+                x.dedup();
+                let mut y = random_knots(&mut state, x.len());
+                if count == 10 {
+                    // A flat piece.
+                    y[4] = y[3];
+                }
+                let slope = slopes(&x, &y);
+                let grid = Grid::new(&x).expect("a grid");
+                let Some(cells) = Cells::new(&grid, &x, &y, &slope) else { continue };
+                found += 1;
+                let last = x.len() - 1;
+                let mut places: Vec<f64> =
+                    (0..=4000).map(|k| x[0] + (x[last] - x[0]) * f64::from(k) / 4000.0).collect();
+                let starts = (1..cells.cells.len()).filter_map(|c| cells.first_number(c));
+                for near in x.iter().copied().chain(starts).collect::<Vec<f64>>() {
+                    let below = std::iter::successors(Some(near), |at| Some(at.next_down()));
+                    let above = std::iter::successors(Some(near), |at| Some(at.next_up()));
+                    places.extend(below.take(4).chain(above.take(4)));
+                }
+                places.retain(|at| (x[0]..=x[last]).contains(at));
+                places.sort_by(f64::total_cmp);
+                let mut before = 0.0;
+                for at in places {
+                    let k = x.partition_point(|&x| x <= at).clamp(1, last) - 1;
+                    let ours = (y[k] + slope[k] * (at - x[k])).min(y[k + 1]);
+                    let here = value(&cells, at);
+                    assert!((here - ours).abs() <= 1e-15, "{at} among {x:?}: {here} for {ours}");
+                    assert!(here >= before, "{here} after {before} at {at} among {x:?}");
+                    before = here;
+                }
+            }
+        }
+        assert!(found >= 14, "{found} of 16");
+    }
+
+    #[test]
+    fn knots_that_crowd_at_the_ends_lie_apart_along_the_score() {
+        let u = LinkSpec::builtin("sigmoid").build().unwrap();
+        let mut state = 5u64;
+        let scores: Vec<f64> =
+            random_knots(&mut state, 400).iter().map(|t| 28.0 * t - 14.0).collect();
+        let mut x: Vec<f64> = scores.iter().map(|&z| u.u(z)).collect();
+        x.insert(0, 0.0);
+        x.push(1.0);
+        let y: Vec<f64> =
+            random_knots(&mut state, x.len()).iter().map(|t| 0.05 + 0.9 * t).collect();
+        let slope = slopes(&x, &y);
+        assert!(Grid::new(&x).is_none());
+        let mut knots = scores.clone();
+        knots.insert(0, -14.5);
+        knots.push(14.5);
+        let grid = Grid::new(&knots).expect("a grid of scores");
+        let cells = Cells::along(&grid, &*u, &x, &y, &slope).expect("one knot a cell");
+        let last = x.len() - 1;
+        let mut before = 0.0;
+        for k in -40_000..=40_000 {
+            let score = f64::from(k) / 1000.0;
+            let at = u.u(score);
+            let cell = &cells.cells[grid.cell(score.clamp(-14.5, 14.5))];
+            let here = line(cell, at).min(cell[4]);
+            let k = x.partition_point(|&x| x <= at).clamp(1, last) - 1;
+            let ours = (y[k] + slope[k] * (at - x[k])).min(y[k + 1]);
+            // A step of 1/1000 over a hundred thousandth of the probabilities is steep.
+            let bound = 1e-15 + 4.0 * f64::EPSILON * slope[k] * at;
+            assert!((here - ours).abs() <= bound, "{score}: {here} for {ours}");
+            assert!(here >= before, "{here} after {before} at {score}");
+            before = here;
+        }
+    }
+
+    #[test]
+    fn two_knots_in_a_cell_are_refused() {
+        let x = [0.0, 1e-9, 2e-9, 1.0];
+        let y = [0.0, 0.3, 0.4, 1.0];
+        let grid = Grid::new(&x).expect("a grid of two knots a cell");
+        assert!(Cells::new(&grid, &x, &y, &slopes(&x, &y)).is_none());
+    }
+}
