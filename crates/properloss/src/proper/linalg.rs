@@ -2,6 +2,7 @@
 
 use super::rows::{LANES, Lane};
 use crate::design::{Kernel, Lanes, arch, run};
+use crate::sample::Storage;
 
 /// `A = L L'` in place, lower triangle, row-major; a pivot that is not positive becomes tiny.
 pub(super) fn cholesky(a: &mut [f64], d: usize) {
@@ -183,16 +184,16 @@ impl Kernel for Solve<'_> {
 }
 
 /// `Σ_j a_j b_j`, lane by lane.
-pub(super) fn lane_dot(a: &[Lane], b: &[Lane]) -> Lane {
+pub(super) fn lane_dot<T: Storage>(a: &[[T; LANES]], b: &[Lane]) -> Lane {
     run(arch(), LaneDot { a, b })
 }
 
-struct LaneDot<'a> {
-    a: &'a [Lane],
+struct LaneDot<'a, T> {
+    a: &'a [[T; LANES]],
     b: &'a [Lane],
 }
 
-impl Kernel for LaneDot<'_> {
+impl<T: Storage> Kernel for LaneDot<'_, T> {
     type Output = Lane;
 
     #[inline(always)]
@@ -213,17 +214,17 @@ impl Kernel for LaneDot<'_> {
 }
 
 /// `y_j += c x_j`, lane by lane.
-pub(super) fn lane_add(c: &Lane, x: &[Lane], y: &mut [Lane]) {
+pub(super) fn lane_add<T: Storage>(c: &Lane, x: &[[T; LANES]], y: &mut [Lane]) {
     run(arch(), LaneAdd { c, x, y });
 }
 
-struct LaneAdd<'a> {
+struct LaneAdd<'a, T> {
     c: &'a Lane,
-    x: &'a [Lane],
+    x: &'a [[T; LANES]],
     y: &'a mut [Lane],
 }
 
-impl Kernel for LaneAdd<'_> {
+impl<T: Storage> Kernel for LaneAdd<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -236,17 +237,17 @@ impl Kernel for LaneAdd<'_> {
 }
 
 /// `y_j += p_j x_j`, lane by lane.
-pub(super) fn lane_add_product(p: &[Lane], x: &[Lane], y: &mut [Lane]) {
+pub(super) fn lane_add_product<T: Storage>(p: &[Lane], x: &[[T; LANES]], y: &mut [Lane]) {
     run(arch(), LaneAddProduct { p, x, y });
 }
 
-struct LaneAddProduct<'a> {
+struct LaneAddProduct<'a, T> {
     p: &'a [Lane],
-    x: &'a [Lane],
+    x: &'a [[T; LANES]],
     y: &'a mut [Lane],
 }
 
-impl Kernel for LaneAddProduct<'_> {
+impl<T: Storage> Kernel for LaneAddProduct<'_, T> {
     type Output = ();
 
     #[inline(always)]
