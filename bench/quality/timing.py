@@ -3,16 +3,21 @@
 Each side has one thread (`--threads`). The other side is a pipeline of StandardScaler and one
 LogisticRegression, or LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss"); sparse rows are
 scaled but not centred there. The methods take turns, the shortest CPU time of the turns counts: on a
-busy machine wall time says little, and with one thread they are the same. A second table has two
-threads beside one, in wall time. `--only` runs some shapes, `--skip-cv` leaves the long one out.
+busy machine wall time says little, and with one thread they are the same. *Mixed units*: columns
+times 10^-2 to 10^2, so that all scalings of the columns are walked. LogisticRegressionCV is left out on
+the images, where it takes a quarter of an hour. Then two threads beside one, in wall time, and a fit
+from a Parquet file through the command line (`--cli`) beside polars' read and one LogisticRegression.
+`--only` runs some of it, `--skip-cv` leaves LogisticRegressionCV out.
 """
 
 import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 SHAPES = {
     "tiny": (500, 10),
@@ -24,17 +29,21 @@ SHAPES = {
     "long": (100_000, 50),
     "longest": (1_000_000, 20),
 }
+MIXED = {"image-like-mixed": (1_000, 784), "wide-mixed": (500, 5_000)}
 SPARSE = {"csr-5": (5_000, 20_000), "csr-50": (50_000, 50_000)}
 TWO_THREADS = ("longest", "middle")
+PARQUET = (3_000_000, 10)
+NAMES = (*SHAPES, *MIXED, *SPARSE, "images", "parquet")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", choices=(*SHAPES, *SPARSE, "images"), nargs="*")
+    parser.add_argument("--only", choices=NAMES, nargs="*")
     parser.add_argument("--skip-cv", action="store_true", help="leave LogisticRegressionCV out")
     parser.add_argument("--wall", action="store_true", help="our own wall time alone, on --threads threads")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--cli", default="target/release/properloss", help="the command line to time")
     return parser.parse_args()
 
 
@@ -54,13 +63,15 @@ from properloss import ProperLossClassifier  # noqa: E402
 import images  # noqa: E402
 
 
-def dense(m, d):
+def dense(m, d, mixed=False):
     """Normal columns, a linear score of size 2; as many test rows, at most 20,000."""
     rng = np.random.default_rng(7)
     tests = min(m, 20_000)
     x = rng.standard_normal((m + tests, d))
     w = rng.standard_normal(d) / np.sqrt(d)
     y = (rng.random(m + tests) < 1 / (1 + np.exp(-2 * (x @ w)))).astype(int)
+    if mixed:
+        x *= 10 ** rng.uniform(-2, 2, d)
     return x[:m], y[:m], x[m:], y[m:]
 
 
@@ -89,25 +100,27 @@ def odd_or_even():
 def draw(name):
     if name == "images":
         return "60,000 x 784 f32, fashion-mnist", odd_or_even()
-    m, d = {**SHAPES, **SPARSE}[name]
-    make, kind = (sparse, " CSR, 60 a row") if name in SPARSE else (dense, "")
-    return f"{m:,} x {d:,}{kind}", make(m, d)
+    m, d = {**SHAPES, **MIXED, **SPARSE}[name]
+    if name in SPARSE:
+        return f"{m:,} x {d:,} CSR, 60 a row", sparse(m, d)
+    kind = ", mixed units" if name in MIXED else ""
+    return f"{m:,} x {d:,}{kind}", dense(m, d, name in MIXED)
 
 
-def methods(x):
+def methods(x, name):
     scaler = lambda: StandardScaler(with_mean=not sp.issparse(x))  # noqa: E731
     yield "ours", ProperLossClassifier, 1
     yield "LR", lambda: make_pipeline(scaler(), LogisticRegression()), 1
-    if not ARGUMENTS.skip_cv:
+    if not ARGUMENTS.skip_cv and name != "images":
         cv = lambda: LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss")  # noqa: E731
-        yield "LR-CV", lambda: make_pipeline(scaler(), cv()), 3
+        yield "LR-CV", lambda: make_pipeline(scaler(), cv()), ARGUMENTS.turns
 
 
-def measure(x, y, clock):
+def measure(x, y, clock, shape):
     """The shortest time and the last model of each method; turns interleaved, long ones fewer."""
     times, models = {}, {}
     for turn in range(ARGUMENTS.turns):
-        for name, make, rarely in methods(x):
+        for name, make, rarely in methods(x, shape):
             # A long method has one turn.
             if turn % rarely or (turn and times[name] > 20):
                 continue
@@ -120,7 +133,7 @@ def measure(x, y, clock):
 
 
 def main():
-    chosen = [n for n in (*SHAPES, *SPARSE, "images") if not ARGUMENTS.only or n in ARGUMENTS.only]
+    chosen = [n for n in NAMES if not ARGUMENTS.only or n in ARGUMENTS.only]
     if ARGUMENTS.wall:
         for name in chosen:
             _, (x, y, _, _) = draw(name)
@@ -134,13 +147,13 @@ def main():
     print(f"threads: {ARGUMENTS.threads}; CPU milliseconds")
     heads = ("ours", "LR", "LR-CV", "/ LR", "/ LR-CV")
     print(f"{'data':32}" + "".join(f"{h:>9}" for h in heads) + "   test log-loss of each", flush=True)
-    for name in chosen:
+    for name in (n for n in chosen if n != "parquet"):
         title, data = draw(name)
         if data is None:
             print(f"{title:32}skipped: no data (put the four IDX files below data/fashion-mnist)")
             continue
         x, y, x_test, y_test = data
-        times, models = measure(x, y, time.process_time)
+        times, models = measure(x, y, time.process_time, name)
         ours, one, many = (1000 * times.get(n, np.nan) for n in ("ours", "LR", "LR-CV"))
         losses = [log_loss(y_test, model.predict_proba(x_test)[:, 1]) for model in models.values()]
         line = f"{title:32}{ours:9.1f}{one:9.1f}{many:9.1f}{ours / one:9.2f}{ours / many:9.2f}   "
@@ -153,7 +166,45 @@ def main():
                 answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 walls[threads].append(float(answer.split()[1]))
         one, two = min(walls[1]), min(walls[2])
-        print(f"{name}: {one:.3f} s on one thread, {two:.3f} s on two: {one / two:.2f} times as fast")
+        print(f"{name}: {one:.3f} s on one thread, {two:.3f} s on two: {one / two:.2f} times as fast", flush=True)
+    if "parquet" in chosen:
+        parquet()
+
+
+def parquet():
+    """`properloss fit` on a file beside polars' read and one LogisticRegression, CPU time, one thread."""
+    import polars
+
+    if not Path(ARGUMENTS.cli).exists():
+        print("parquet: skipped: no command line (cargo build --release -p properloss-cli)")
+        return
+    os.environ["POLARS_MAX_THREADS"] = str(ARGUMENTS.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        file, model = Path(folder) / "rows.parquet", Path(folder) / "model.json"
+        x, y, _, _ = dense(*PARQUET)
+        columns = {f"x{j}": x[:, j] for j in range(x.shape[1])}
+        polars.DataFrame({"label": y, **columns}).write_parquet(file)
+        times = {"ours": [], "read": [], "LR": []}
+        for _ in range(ARGUMENTS.turns):
+            before = os.times()
+            command = [ARGUMENTS.cli, "fit", str(file), "--label", "label", "-o", str(model)]
+            subprocess.run(command, check=True, capture_output=True)
+            after = os.times()
+            times["ours"].append(
+                after.children_user + after.children_system - before.children_user - before.children_system
+            )
+            start = time.process_time()
+            frame = polars.read_parquet(file)
+            y, x = frame["label"].to_numpy(), frame.drop("label").to_numpy()
+            times["read"].append(time.process_time() - start)
+            start = time.process_time()
+            make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
+            times["LR"].append(time.process_time() - start)
+    ours, read, one = (min(times[k]) for k in ("ours", "read", "LR"))
+    print(
+        f"3,000,000 x 10 from Parquet, CPU seconds: ours {ours:.2f}, polars' read {read:.2f}, "
+        f"LR {one:.2f}: {ours / (read + one):.2f} times read and LR"
+    )
 
 
 if __name__ == "__main__":

@@ -24,16 +24,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import properloss as pl
 
 
-def expected_failures(estimator):
-    if getattr(estimator, "ensemble", None) is not True:
-        return known_mistakes(estimator)
-    reason = "the calibrator of a fold shuffles the rows of the fold into folds of its own"
-    return {
-        "check_sample_weight_equivalence_on_dense_data": reason,
-        "check_sample_weight_equivalence_on_sparse_data": reason,
-    }
-
-
 @parametrize_with_checks(
     [
         pl.ProperLossClassifier(),
@@ -43,7 +33,7 @@ def expected_failures(estimator):
         pl.ProperCalibratedClassifierCV(ensemble=False),
         pl.ProperCalibratedClassifierCV(ensemble=True),
     ],
-    expected_failed_checks=expected_failures,
+    expected_failed_checks=known_mistakes,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)

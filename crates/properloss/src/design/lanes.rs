@@ -76,18 +76,18 @@ pub(crate) trait Kernel {
 macro_rules! kernel {
     (
         $(#[$about:meta])*
-        $vis:vis fn $name:ident<$k:lifetime>(
+        $vis:vis fn $name:ident<$k:lifetime $(, $stored:ident: $bound:path)?>(
             $lanes:ident: $set:ident $(, $argument:ident: $type:ty)+ $(,)?
         ) -> $out:ty $body:block
     ) => {
         $(#[$about])*
         #[allow(clippy::needless_lifetimes)]
-        $vis fn $name<$k>($($argument: $type),+) -> $out {
-            struct Call<$k> {
+        $vis fn $name<$k $(, $stored: $bound)?>($($argument: $type),+) -> $out {
+            struct Call<$k $(, $stored)?> {
                 $($argument: $type),+
             }
 
-            impl<$k> $crate::design::Kernel for Call<$k> {
+            impl<$k $(, $stored: $bound)?> $crate::design::Kernel for Call<$k $(, $stored)?> {
                 type Output = $out;
 
                 #[inline(always)]

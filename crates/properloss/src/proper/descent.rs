@@ -93,10 +93,26 @@ impl Walkers {
         w
     }
 
-    /// The gain that the first step from `start` expects, in nats, over all lanes.
-    pub(super) fn gain(&self, penalty: &[Lane], metric: &Metric<'_>, start: &Anchor) -> f64 {
-        let history = History::new(self, metric, start.under(penalty));
-        history.decrements.iter().map(|decrement| 0.5 * decrement).sum()
+    /// The gains that the first steps from these starts expect, in nats, over all lanes; in a diagonal
+    /// metric.
+    pub(super) fn gains<'a>(
+        &self,
+        penalty: &[Lane],
+        starts: impl Iterator<Item = &'a Anchor>,
+    ) -> Vec<f64> {
+        let mut products: Option<Products> = None;
+        let mut gain = |start: &Anchor| {
+            let place = start.under(penalty);
+            let products = match &mut products {
+                Some(products) => {
+                    products.at(&self.pairs, place);
+                    products
+                }
+                none => none.insert(Products::new(&self.pairs, self.gamma, place)),
+            };
+            products.decrements().iter().map(|decrement| 0.5 * decrement).sum()
+        };
+        starts.map(&mut gain).collect()
     }
 
     /// Minimises `loss + Σ P w² / 2` from `start` on.
@@ -207,7 +223,7 @@ impl Walkers {
             accept(&mut at.w, &mut at.gradient, trial, gradient, penalty, &moved, &mut pair);
         for l in 0..LANES {
             // Rounding must not hide the curvature.
-            let rounding = f64::EPSILON * (sizes.ss[l] * sizes.yy[l]).sqrt();
+            let rounding = f64::from(f32::EPSILON) * (sizes.ss[l] * sizes.yy[l]).sqrt();
             telling[l] &= sizes.sy[l] + sizes.sps[l] > rounding && sizes.sy[l].is_finite();
             if telling[l] && sizes.ss[l] > 0.0 && sizes.yy[l] > 0.0 {
                 self.gamma[l] = (sizes.yy[l] / sizes.ss[l]).sqrt();
@@ -388,7 +404,8 @@ impl<'m> History<'m> {
 
 /// `y + P s` and `1 / s·(y + P s)`.
 fn under(pair: &Pair, penalty: &[Lane]) -> (Vec<Lane>, Lane) {
-    let y = penalised(&pair.y, penalty, &pair.s);
+    let mut y: Vec<Lane> = pair.y.iter().map(|y| y.map(f64::from)).collect();
+    lane_add_product(penalty, &pair.s, &mut y);
     let sy = lane_dot(&pair.s, &y);
     (y, sy.map(|sy| if sy > 0.0 { 1.0 / sy } else { 0.0 }))
 }

@@ -3,10 +3,11 @@
 use super::rows::{LANES, Lane};
 use crate::design::kernel;
 pub(super) use crate::linalg::{cholesky, dot, product, solve};
+use crate::sample::Storage;
 
 kernel! {
     /// `Σ_j a_j b_j`.
-    pub(super) fn lane_dot<'k>(lanes: L, a: &'k [Lane], b: &'k [Lane]) -> Lane {
+    pub(super) fn lane_dot<'k, T: Storage>(lanes: L, a: &'k [[T; LANES]], b: &'k [Lane]) -> Lane {
         let mut sums = [lanes.splat(0.0); 4];
         let (a_groups, a_rest) = a.as_chunks::<4>();
         let (b_groups, b_rest) = b.as_chunks::<4>();
@@ -24,7 +25,7 @@ kernel! {
 
 kernel! {
     /// `y_j += c x_j`.
-    pub(super) fn lane_add<'k>(lanes: L, c: &'k Lane, x: &'k [Lane], y: &'k mut [Lane]) -> () {
+    pub(super) fn lane_add<'k, T: Storage>(lanes: L, c: &'k Lane, x: &'k [[T; LANES]], y: &'k mut [Lane]) -> () {
         let c = lanes.load(c);
         for (y, x) in y.iter_mut().zip(x) {
             *y = lanes.array(lanes.fused(lanes.load(&*y), c, lanes.load(x)));
@@ -34,7 +35,12 @@ kernel! {
 
 kernel! {
     /// `y_j += p_j x_j`.
-    pub(super) fn lane_add_product<'k>(lanes: L, p: &'k [Lane], x: &'k [Lane], y: &'k mut [Lane]) -> () {
+    pub(super) fn lane_add_product<'k, T: Storage>(
+        lanes: L,
+        p: &'k [Lane],
+        x: &'k [[T; LANES]],
+        y: &'k mut [Lane],
+    ) -> () {
         for (y, (p, x)) in y.iter_mut().zip(p.iter().zip(x)) {
             *y = lanes.array(lanes.fused(lanes.load(&*y), lanes.load(p), lanes.load(x)));
         }

@@ -17,11 +17,23 @@ use crate::design::{Kernel, Lanes, arch, run};
 const BLOCK: usize = 32;
 
 /// A step and the change of the unpenalised gradient along it; zero in the lanes that did not move.
+///
+/// Stored in single precision: a pair only shapes the metric, and a metric that is off in the eighth digit
+/// leads to the same minimum. With many columns, reading the pairs is most of a step.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Pair {
-    pub s: Vec<Lane>,
-    pub y: Vec<Lane>,
+    pub s: Vec<Short>,
+    pub y: Vec<Short>,
+}
+
+/// A [`Lane`] in single precision.
+pub(super) type Short = [f32; LANES];
+
+/// The nearest numbers of single precision.
+#[inline(always)]
+pub(super) fn shortened(x: Lane) -> Short {
+    x.map(|x| x as f32)
 }
 
 /// Products of the remembered pairs, oldest first, and of a gradient, under one penalty.
@@ -74,6 +86,11 @@ impl Products {
         products
     }
 
+    /// At another place, under the same penalty: the products of the pairs stay.
+    pub(super) fn at(&mut self, pairs: &[Pair], place: Place<'_>) {
+        self.sum(pairs, place);
+    }
+
     /// The oldest pair is gone.
     pub(super) fn forget_oldest(&mut self) {
         for table in [&mut self.sy, &mut self.yy] {
@@ -87,7 +104,7 @@ impl Products {
     /// A gradient, and perhaps a new pair. `gamma` is what `D` should have by now: far from what it has,
     /// everything is summed up again.
     pub(super) fn update(&mut self, pairs: &[Pair], gamma: Lane, place: Place<'_>) {
-        let far = |l: usize| !(0.5..=2.0).contains(&(gamma[l] / self.gamma[l]));
+        let far = |l: usize| !(0.25..=4.0).contains(&(gamma[l] / self.gamma[l]));
         if (0..LANES).any(far) {
             self.gamma = gamma;
             self.sy.clear();
@@ -393,8 +410,8 @@ impl Kernel for Accept<'_> {
             sums[1] = lanes.fused(sums[1], y, y);
             sums[2] = lanes.fused(sums[2], s, y);
             sums[3] = lanes.fused(sums[3], lanes.mul(p, s), s);
-            self.pair.s[j] = lanes.array(s);
-            self.pair.y[j] = lanes.array(y);
+            self.pair.s[j] = shortened(lanes.array(s));
+            self.pair.y[j] = shortened(lanes.array(y));
             self.w[j] = lanes.array(lanes.where_negative(moved, trial, w));
             self.gradient[j] = lanes.array(lanes.where_negative(moved, found, g));
         }
@@ -446,7 +463,10 @@ mod tests {
             // Curvature between 1 and 2.
             let y =
                 s.iter().zip(vector()).map(|(s, r)| std::array::from_fn(|l| s[l] * (1.5 + r[l])));
-            pairs.push(Pair { y: y.collect(), s });
+            pairs.push(Pair {
+                y: y.map(shortened).collect(),
+                s: s.iter().copied().map(shortened).collect(),
+            });
             if pairs.len() == 5 {
                 pairs.remove(0);
                 products.forget_oldest();
@@ -458,7 +478,7 @@ mod tests {
             let curved: Vec<Vec<Lane>> = pairs
                 .iter()
                 .map(|pair| {
-                    let mut y = pair.y.clone();
+                    let mut y: Vec<Lane> = pair.y.iter().map(|y| y.map(f64::from)).collect();
                     lane_add_product(&penalty, &pair.s, &mut y);
                     y
                 })

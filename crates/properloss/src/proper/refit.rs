@@ -29,8 +29,8 @@ const LEAST_RATIO: f64 = 1.06;
 const LEAST_SHARE: f64 = 0.01;
 /// The likelihood under a learned link is not convex and over-fits: few steps from a good start.
 const STOP: Stop = Stop { decrease: 1e-2, unseen: 0.05, max_steps: 6 };
-/// Where a step costs more than a pass.
-const STOP_WIDE: Stop = Stop { decrease: 5e-2, unseen: 0.05, max_steps: 6 };
+/// Where a step costs more than a pass, and the path has left a metric that is nearly right.
+const STOP_WIDE: Stop = Stop { decrease: 5e-2, unseen: 0.05, max_steps: 3 };
 
 /// The loss under which the weights are fitted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -118,7 +118,9 @@ fn descend(
         let first = group * LANES;
         let sums = rows.lane_sums(curve, first, w, halt)?;
         let start = Anchor { w: w.clone(), loss: sums.loss, gradient: sums.gradient };
-        let mut walkers = Walkers::new(rows, first, [curvature; LANES]);
+        // The loss under the link bends much like that under the sigmoid.
+        let fresh = || Walkers::new(rows, first, [curvature; LANES]);
+        let mut walkers = path.walkers.get(group).cloned().unwrap_or_else(fresh);
         let penalty = &path.penalty[group];
         let reached = walkers.descend(rows, curve, penalty, &metric, &start, stop, None, halt)?;
         result.w.push(reached.anchor.w);

@@ -1,6 +1,7 @@
 //! The weights of the points, and the averages under them.
 
 use super::{Models, PathState};
+use crate::proper::descent::Walkers;
 use crate::proper::rows::{FoldRows, Halt, Halted, LANES, Lane, Scored};
 
 /// Weights below this are dropped.
@@ -42,6 +43,8 @@ pub(in crate::proper) struct Path {
     pub penalty: Vec<Vec<Lane>>,
     /// Weight of every scaling, the null model left out; they sum to 1.
     pub scaling_weights: Vec<(f64, f64)>,
+    /// What L-BFGS learned of the loss; empty where there are quadratic models.
+    pub walkers: Vec<Walkers>,
     pub passes: usize,
 }
 
@@ -113,6 +116,7 @@ pub(super) fn average(
         penalty: mean_penalty,
         scaling_weights,
         passes: state.passes + 1,
+        walkers: if state.quadratic.is_some() { Vec::new() } else { state.walkers },
     })
 }
 

@@ -37,8 +37,9 @@ use quadratic::Quadratic;
 
 /// A point this much less likely than the best is not worth a look at the next.
 const GIVE_UP: f64 = 7.0;
-/// Steps that a falling score is believed to go on for.
-const STEPS_AHEAD: f64 = 4.0;
+/// Steps that a score is believed to go on rising for, each by no less than this share of the one before.
+const STEPS_AHEAD: i32 = 4;
+const LEAST_SHARE_AHEAD: f64 = 0.5;
 /// What the model without features costs in the score: one nat.
 const NULL_PRICE: f64 = 1.0;
 /// What a scaling that is not 1 costs, times `(1 - a)² V`.
@@ -58,11 +59,11 @@ const MAX_PRODUCTS_PER_VALUE: usize = 4000;
 const STOP_QUADRATIC: Stop = Stop { decrease: 3e-4, unseen: 0.05, max_steps: 60 };
 /// The first point is where steps to all others are measured from.
 const STOP_CENTRE: Stop = Stop { decrease: 1e-5, unseen: 0.05, max_steps: 60 };
-/// L-BFGS walks with a loose hand. A point this far below the best, divided by this, and squared, may
-/// be this far from its minimum, in nats; but no further than `LOOSEST`.
+/// L-BFGS walks with a loose hand: a point may be this far from its minimum, in nats; one that is far below
+/// the best as far as the square of what it is below, divided by this; but not further than this share of it.
 const LOOSE: f64 = 0.1;
 const LOOSE_SCALE: f64 = 20.0;
-const LOOSEST: f64 = 4.0;
+const LOOSE_SHARE: f64 = 0.1;
 /// A point of weight 1 is to be this near to its minimum, in nats; one of weight `omega` this divided
 /// by `omega`: errors of different points are added with their weights.
 const TIGHT: f64 = 5e-4;
@@ -368,18 +369,22 @@ impl PathState {
         // Before anything was seen on this side, the other side may tell where it goes.
         let other = if up { number.wrapping_sub(1) } else { number + 1 };
         let mut last = self.find((a, other)).map(|other| self.visited[other].score);
+        let mut rise_before = f64::INFINITY;
         loop {
             let following = if up { number + 1 } else { number.wrapping_sub(1) };
             if following >= self.grid.len() {
                 return None;
             }
             let score = self.visited[at].score;
-            let ahead = last.map_or(f64::INFINITY, |last| STEPS_AHEAD * (score - last));
-            if score < best - GIVE_UP && ahead < best - GIVE_UP - score {
+            let rise = last.map_or(f64::INFINITY, |last| score - last);
+            if score < best - GIVE_UP && ahead(rise, rise_before) < best - GIVE_UP - score {
                 return None;
             }
             match self.find((a, following)) {
-                Some(found) => (last, number, at) = (Some(score), following, found),
+                Some(found) => {
+                    rise_before = rise;
+                    (last, number, at) = (Some(score), following, found);
+                }
                 None => return Some(((a, following), at)),
             }
         }
@@ -419,20 +424,21 @@ impl PathState {
         let is_near = |v: &usize| *v == from || self.visited[*v].at.is_some_and(|at| at.1 == to.1);
         let near = (0..self.visited.len()).filter(is_near);
         let known: Vec<usize> = near.filter(|&v| !self.visited[v].anchors.is_empty()).collect();
-        let (mut start, mut least) = (known.first().copied().unwrap_or(0), f64::INFINITY);
-        for &candidate in known.iter().filter(|_| known.len() > 1) {
-            let groups =
-                self.walkers.iter().zip(self.visited[candidate].anchors.iter().zip(&penalty));
-            let gain: f64 =
-                groups.map(|(walkers, (anchor, p))| walkers.gain(p, &metric, anchor)).sum();
-            if gain < least {
-                (start, least) = (candidate, gain);
+        let mut start = known.first().copied().unwrap_or(0);
+        if known.len() > 1 {
+            let mut gains = vec![0.0; known.len()];
+            for (group, (walkers, penalty)) in self.walkers.iter().zip(&penalty).enumerate() {
+                let anchors = known.iter().map(|&v| &self.visited[v].anchors[group]);
+                let of_group = walkers.gains(penalty, anchors);
+                gains.iter_mut().zip(of_group).for_each(|(sum, gain)| *sum += gain);
             }
+            let least = (0..known.len()).fold(0, |a, b| if gains[b] < gains[a] { b } else { a });
+            start = known[least];
         }
         let (best, price) = (self.best(), self.price(to));
         let enough = |held_out: f64| {
-            let below = best - GIVE_UP + held_out + price;
-            (below.max(0.0) / LOOSE_SCALE).powi(2).clamp(LOOSE, LOOSEST)
+            let below = (best - GIVE_UP + held_out + price).max(0.0);
+            (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE).max(LOOSE)
         };
         // With more than eight models the held-out scores come in parts.
         let enough: Option<Enough<'_>> = if self.walkers.len() == 1 { Some(&enough) } else { None };
@@ -526,9 +532,9 @@ impl PathState {
         let (mut w, mut anchors, mut passes) = (Vec::new(), Vec::new(), 0);
         let mut seen = Vec::new();
         let (mut gain, mut contraction, mut decrease) = (0.0f64, 0.0f64, 0.0f64);
-        let start = self.visited[from].anchors.clone();
-        for (group, start) in start.iter().enumerate() {
-            let reached = self.walkers[group].descend(
+        for (group, walkers) in self.walkers.iter_mut().enumerate() {
+            let start = &self.visited[from].anchors[group];
+            let reached = walkers.descend(
                 rows,
                 &Curve::Logistic,
                 &penalty[group],
@@ -620,6 +626,17 @@ impl Look {
         let squares: f64 = gradient.iter().map(|g| g[last % LANES] * g[last % LANES]).sum();
         Self { gap: squares.sqrt() / rows.total_weight, reach: held_out.reach }
     }
+}
+
+/// What the next steps may gain: the score bends down along the path, so that each rises by a share of the
+/// one before, as the last did; at least by half of it, as this need not go on.
+fn ahead(rise: f64, before: f64) -> f64 {
+    let share = if before > 0.0 && before.is_finite() && rise > 0.0 {
+        (rise / before).clamp(LEAST_SHARE_AHEAD, 1.0)
+    } else {
+        1.0
+    };
+    (1..=STEPS_AHEAD).map(|k| rise * share.powi(k)).sum()
 }
 
 /// A scaling of the columns, in words.

@@ -386,7 +386,10 @@ impl<'a> FoldRows<'a> {
             At::Memory { block, scores } => with_scores(scores, self.rows, |scores| {
                 scores.forget(first);
                 let sums = block.lane_sums(curve, first, w, &mut scores.z, halt)?;
-                scores.remember(first, w);
+                // With more columns than rows a copy costs more than it may save.
+                if w.len() <= self.rows {
+                    scores.remember(first, w);
+                }
                 Ok(sums)
             }),
             At::Blocks { .. } => {

@@ -51,12 +51,7 @@ impl FoldBlock<'_> {
     ) -> Result<LaneSums, Halted> {
         let columns = self.matrix.columns();
         let total = self.pass(Some(curve), first, w, held_out, halt)?;
-        let mut gradient = Vec::with_capacity(columns + 1);
-        let scales = self.mean.iter().zip(&self.factor);
-        gradient.extend(total.gradient.iter().zip(scales).map(|(g, (mean, factor))| -> Lane {
-            std::array::from_fn(|l| factor * (g.0[l] - mean * total.slope[l]))
-        }));
-        gradient.push(total.slope);
+        let gradient = run(arch(), Standardised { rows: self, total: &total });
         debug_assert_eq!(gradient.len(), columns + 1);
         Ok(LaneSums { loss: total.loss, gradient, held_out: None })
     }
@@ -132,6 +127,32 @@ impl Partial {
                 total.0[l] += part.0[l];
             }
         }
+    }
+}
+
+/// `F (g - c Σ slopes)` of every column: the gradient in the standardised weights, intercept last.
+struct Standardised<'a> {
+    rows: &'a FoldBlock<'a>,
+    total: &'a Partial,
+}
+
+impl Kernel for Standardised<'_> {
+    type Output = Vec<Lane>;
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> Vec<Lane> {
+        let Self { rows, total } = self;
+        let mut gradient = vec![[0.0; LANES]; total.gradient.len() + 1];
+        let slope = lanes.load(&total.slope);
+        let scales = rows.mean.iter().zip(&rows.factor);
+        for (to, (g, (&mean, &factor))) in
+            gradient.iter_mut().zip(total.gradient.iter().zip(scales))
+        {
+            let centred = lanes.sub(lanes.load(&g.0), lanes.mul(lanes.splat(mean), slope));
+            *to = lanes.array(lanes.mul(lanes.splat(factor), centred));
+        }
+        gradient[total.gradient.len()] = total.slope;
+        gradient
     }
 }
 

@@ -40,6 +40,7 @@ pub(super) use scores::{HeldOut, Scored};
 use std::ops::Deref;
 
 use super::folds::{Assignment, Random};
+use crate::design::{Kernel, Lanes, arch, run};
 use crate::sample::Matrix;
 
 /// Models in one group of interleaved numbers.
@@ -106,6 +107,30 @@ impl Split {
     /// From now on weights are those of `F (x - c)`.
     pub(super) fn standardise(&mut self, mean: &[f64], factor: &[f64]) {
         (self.mean, self.factor) = (mean.to_vec(), factor.to_vec());
+    }
+}
+
+struct Raw<'a> {
+    w: &'a [Lane],
+    mean: &'a [f64],
+    factor: &'a [f64],
+}
+
+impl Kernel for Raw<'_> {
+    type Output = (Vec<Line>, Lane);
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) -> (Vec<Line>, Lane) {
+        let columns = self.mean.len();
+        let mut shift = lanes.load(&self.w[columns]);
+        let mut raw = vec![Line([0.0; LANES]); columns];
+        let scales = self.mean.iter().zip(self.factor);
+        for (raw, (w, (&c, &f))) in raw.iter_mut().zip(self.w.iter().zip(scales)) {
+            let scaled = lanes.mul(lanes.load(w), lanes.splat(f));
+            shift = lanes.sub(shift, lanes.mul(lanes.splat(c), scaled));
+            raw.0 = lanes.array(scaled);
+        }
+        (raw, lanes.array(shift))
     }
 }
 
@@ -182,17 +207,7 @@ impl FoldBlock<'_> {
     /// `(F w, b - c·(F w))` for eight models: weights on the raw columns, and what is added to every
     /// score.
     fn raw(&self, w: &[Lane]) -> (Vec<Line>, Lane) {
-        let columns = self.matrix.columns();
-        let mut shift = w[columns];
-        let parts = w[..columns].iter().zip(self.mean.iter().zip(&self.factor));
-        let raw = parts.map(|(w, (c, f))| {
-            let raw = w.map(|w| w * f);
-            for l in 0..LANES {
-                shift[l] -= c * raw[l];
-            }
-            Line(raw)
-        });
-        (raw.collect(), shift)
+        run(arch(), Raw { w, mean: &self.mean, factor: &self.factor })
     }
 
     /// 1 for the models of a group that see the rows of a fold; 0 for the fold's own and for lanes

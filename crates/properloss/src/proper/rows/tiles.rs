@@ -7,6 +7,8 @@ use crate::sample::Storage;
 
 /// Rows whose scores are computed together, sharing the loads of the weights.
 pub(super) const ROWS: usize = 8;
+/// Rows whose eight sums fit into sixteen registers of four numbers. Sums are added in the same order.
+const FEW: usize = 4;
 /// Rows of a block: a tile of weights is loaded once for all of them.
 pub(super) const BLOCK: usize = 64;
 /// Columns of a tile: its weights stay in the first cache.
@@ -50,11 +52,24 @@ impl Window {
 #[inline(always)]
 pub(super) fn add_scores<L: Lanes>(lanes: L, rows: [&[f64]; ROWS], w: &[Line], z: &mut [Lane]) {
     let rows = rows.map(|row| &row[..w.len()]);
-    let z: &mut [Lane; ROWS] = (&mut z[..ROWS]).try_into().unwrap_or_else(|_| unreachable!());
+    if L::MANY_REGISTERS {
+        scores_of::<L, ROWS>(lanes, &rows, w, z);
+    } else {
+        for (rows, z) in rows.chunks_exact(FEW).zip(z.chunks_exact_mut(FEW)) {
+            scores_of::<L, FEW>(lanes, rows, w, z);
+        }
+    }
+}
+
+/// For `N` rows, whose sums stay in registers.
+#[inline(always)]
+fn scores_of<L: Lanes, const N: usize>(lanes: L, rows: &[&[f64]], w: &[Line], z: &mut [Lane]) {
+    let rows: [&[f64]; N] = std::array::from_fn(|k| &rows[k][..w.len()]);
+    let z: &mut [Lane; N] = (&mut z[..N]).try_into().unwrap_or_else(|_| unreachable!());
     let mut sums = z.map(|z| lanes.load(&z));
     for (j, w) in w.iter().enumerate() {
         let w = lanes.load(&w.0);
-        for k in 0..ROWS {
+        for k in 0..N {
             sums[k] = lanes.fused(sums[k], lanes.splat(rows[k][j]), w);
         }
     }
@@ -69,11 +84,28 @@ pub(super) fn add_gradient<L: Lanes>(
     r: &[Lane],
     gradient: &mut [Line],
 ) {
-    let rows = rows.map(|row| &row[..gradient.len()]);
-    let r: [L::Vector; ROWS] = std::array::from_fn(|k| lanes.load(&r[k]));
+    if L::MANY_REGISTERS {
+        gradient_of::<L, ROWS>(lanes, &rows, r, gradient);
+    } else {
+        for (rows, r) in rows.chunks_exact(FEW).zip(r.chunks_exact(FEW)) {
+            gradient_of::<L, FEW>(lanes, rows, r, gradient);
+        }
+    }
+}
+
+/// For `N` rows, whose slopes stay in registers.
+#[inline(always)]
+fn gradient_of<L: Lanes, const N: usize>(
+    lanes: L,
+    rows: &[&[f64]],
+    r: &[Lane],
+    gradient: &mut [Line],
+) {
+    let rows: [&[f64]; N] = std::array::from_fn(|k| &rows[k][..gradient.len()]);
+    let r: [L::Vector; N] = std::array::from_fn(|k| lanes.load(&r[k]));
     for (j, g) in gradient.iter_mut().enumerate() {
         let mut sum = lanes.load(&g.0);
-        for k in 0..ROWS {
+        for k in 0..N {
             sum = lanes.fused(sum, lanes.splat(rows[k][j]), r[k]);
         }
         g.0 = lanes.array(sum);
