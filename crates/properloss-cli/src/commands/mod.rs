@@ -15,6 +15,7 @@ pub mod manual;
 pub mod predict;
 pub mod report;
 pub mod several;
+pub mod streamed;
 pub mod synth;
 pub mod transfer;
 
@@ -52,16 +53,25 @@ fn load_examples(
 ) -> Result<Examples> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
     let options = ReadOptions { several: true, ..options.clone() };
-    let mut examples = read_examples(&source(path)?, &options)?;
+    taken(args, read_examples(&source(path)?, &options)?, &options, talk)
+}
+
+/// Examples as they were meant, with what there is to say about them.
+fn taken(
+    args: &DataArgs,
+    mut examples: Examples,
+    options: &ReadOptions,
+    talk: Talk,
+) -> Result<Examples> {
     match &mut examples {
         Examples::Two(data) => {
             meant_weights(&mut data.weights, args.relative_weights, talk);
-            loaded(&data.encoder, &data.features, &options, talk);
+            loaded(&data.encoder, &data.features, options, talk);
         }
         Examples::Several(data) => {
             refuse_groups(args)?;
             meant_weights(&mut data.weights, args.relative_weights, talk);
-            loaded(&data.encoder, &data.features, &options, talk);
+            loaded(&data.encoder, &data.features, options, talk);
         }
     }
     Ok(examples)
@@ -113,8 +123,21 @@ fn load_groups(
     dataset: &Dataset,
     options: &ReadOptions,
 ) -> Result<Option<Vec<u32>>> {
+    if args.group.is_none() {
+        return Ok(None);
+    }
+    groups_of(args, &source(path)?, dataset, options)
+}
+
+/// The same of a source that is open.
+fn groups_of(
+    args: &DataArgs,
+    source: &Source,
+    dataset: &Dataset,
+    options: &ReadOptions,
+) -> Result<Option<Vec<u32>>> {
     let Some(column) = &args.group else { return Ok(None) };
-    let groups = read_groups(&source(path)?, &dataset.encoder, options, column)?;
+    let groups = read_groups(source, &dataset.encoder, options, column)?;
     if groups.len() != dataset.rows() {
         let (found, rows) = (groups.len(), dataset.rows());
         return Err(Failure::Internal(format!("{found} groups of {rows} rows")));
