@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Sandbox, Transcript};
+use common::{Sandbox, Transcript, gzip};
 
 const GOOD: &str = "a,b,y\n1,2,no\n2,1,yes\n3,5,no\n4,3,yes\n5,9,no\n6,4,yes\n";
 const PRECIOUS: &str = "written before, and not to be lost\n";
@@ -225,26 +225,6 @@ fn options_and_outputs() {
     bad.run("synth single-index --floor 0.9 --ceiling 0.1 -o out.csv");
     bad.run("demo --out good.csv");
     bad.check();
-}
-
-/// Gzip with one stored block: bytes that do not depend on a compressor.
-fn gzip(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let length = u16::try_from(bytes.len()).unwrap();
-    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
-    out.extend(length.to_le_bytes());
-    out.extend((!length).to_le_bytes());
-    out.extend(bytes);
-    let mut crc = !0u32;
-    for &byte in bytes {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-        }
-    }
-    out.extend((!crc).to_le_bytes());
-    out.extend(u32::from(length).to_le_bytes());
-    out
 }
 
 /// An IDX file of unsigned bytes.

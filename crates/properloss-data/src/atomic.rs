@@ -99,6 +99,11 @@ impl AtomicFile {
         Ok(Self { writer: Some(BufWriter::new(file)), temporary: Some(temporary), destination })
     }
 
+    /// Where the bytes are until then: to be read again once they are flushed.
+    pub fn temporary(&self) -> &Path {
+        self.temporary.as_deref().unwrap_or(&self.destination)
+    }
+
     /// Brings the bytes to the disk and renames the file to its destination.
     pub fn commit(mut self) -> Result<()> {
         let result = self.finish();

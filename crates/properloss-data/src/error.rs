@@ -94,6 +94,15 @@ pub enum Error {
     /// The operating system refused to write.
     #[error("{}: cannot write: {source}", file.display())]
     Write { file: PathBuf, source: std::io::Error },
+    /// One of several files that does not belong to the others.
+    #[error("{}: it cannot be read after {}: {reason}", file.display(), first.display())]
+    OtherPart { file: PathBuf, first: PathBuf, reason: String },
+    /// A format that is not read in blocks.
+    #[error("{}: the rows cannot be streamed: {reason}", file.display())]
+    NoBlocks { file: PathBuf, reason: String },
+    /// A file of blocks that was made from other data, or in another way.
+    #[error("{}: this cache does not belong to the command: {reason}", file.display())]
+    StaleCache { file: PathBuf, reason: String },
     /// A file of blocks that is damaged.
     #[error("{}: the file of blocks cannot be used: {reason}", directory.display())]
     Cache { directory: PathBuf, reason: String },
@@ -308,6 +317,16 @@ impl Error {
             }
             Self::FileNotFound { .. } => "check the path".into(),
             Self::Read { .. } => "check that the file can be read".into(),
+            Self::Write { source, .. }
+                if matches!(
+                    source.kind(),
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge
+                ) =>
+            {
+                "the disk is full: free some room, or name another directory (--cache, or TMPDIR for \
+                 temporary files); nothing was left"
+                    .into()
+            }
             Self::Write { .. } => {
                 "check that the directory exists and can be written; nothing was changed".into()
             }
@@ -433,7 +452,14 @@ impl Error {
                 "use fewer folds, or another --group column".into()
             }
             Self::TooFewRows { .. } => "use more data or fewer parts".into(),
-            Self::Cache { .. } => "fit again: the blocks are written anew".into(),
+            Self::OtherPart { .. } => "files that are read together have the same columns".into(),
+            Self::NoBlocks { .. } => "leave --cache out, or allow more with --memory".into(),
+            Self::StaleCache { file, .. } => {
+                format!("remove {}, or name another directory with --cache", file.display())
+            }
+            Self::Cache { directory, .. } => {
+                format!("remove {} and fit again: the blocks are written anew", directory.display())
+            }
             Self::BadOption { .. } | Self::Core(_) => return None,
         })
     }

@@ -38,6 +38,21 @@ struct Profile {
     first_missing: Option<(Position, String)>,
     /// Category to count; of the texts only, unless `as_categories`.
     categories: BTreeMap<String, u64>,
+    /// Some value of it is not the same in 4 bytes.
+    wide: bool,
+}
+
+/// What the first pass over a table learned.
+pub(crate) struct Learned {
+    pub encoder: Encoder,
+    /// The rows that will be kept.
+    pub rows: u64,
+    /// Whether every feature of every row is the same in 4 bytes.
+    pub single: bool,
+}
+
+fn is_wide(value: f64) -> bool {
+    f64::from(value as f32) != value
 }
 
 impl Encoder {
@@ -47,14 +62,14 @@ impl Encoder {
     /// than half of them are; between the two it is an error, because a few texts among numbers are
     /// more likely mistakes than categories.
     pub fn fit(open: &dyn Fn() -> Result<Box<dyn Table>>, options: &ReadOptions) -> Result<Self> {
-        Ok(Self::fit_counted(open, options)?.0)
+        Ok(Self::learn(open, options)?.encoder)
     }
 
-    /// The same with the number of rows that will be kept.
-    pub(crate) fn fit_counted(
+    /// The same with what else the pass learned.
+    pub(crate) fn learn(
         open: &dyn Fn() -> Result<Box<dyn Table>>,
         options: &ReadOptions,
-    ) -> Result<(Self, u64)> {
+    ) -> Result<Learned> {
         let table = open()?;
         let roles = roles(table.as_ref(), options)?;
         Self::fit_roles(table, open, &roles, options)
@@ -73,7 +88,7 @@ impl Encoder {
         if roles.features.is_empty() {
             return Err(Error::NoFeatures { file: table.file().to_path_buf() });
         }
-        Ok(Self::fit_roles(table, open, &roles, options)?.0)
+        Ok(Self::fit_roles(table, open, &roles, options)?.encoder)
     }
 
     fn fit_roles(
@@ -81,7 +96,7 @@ impl Encoder {
         open: &dyn Fn() -> Result<Box<dyn Table>>,
         roles: &Roles,
         options: &ReadOptions,
-    ) -> Result<(Self, u64)> {
+    ) -> Result<Learned> {
         let mut profiles: Vec<Profile> = Vec::new();
         for &index in &roles.features {
             let declared = options.categorical.contains(&table.columns()[index]);
@@ -120,9 +135,18 @@ impl Encoder {
             table = open()?;
             scan(table.as_mut(), roles, options, &mut profiles)?;
         }
-        let mut columns = Vec::new();
+        let (mut columns, mut single) = (Vec::new(), true);
         for (profile, &index) in profiles.into_iter().zip(&roles.features) {
-            columns.push(column(profile, table.as_ref(), index, options)?);
+            let wide = profile.wide;
+            let column = column(profile, table.as_ref(), index, options)?;
+            single &= match &column.kind {
+                ColumnKind::Numeric { fill } => !wide && !fill.is_some_and(is_wide),
+                ColumnKind::Categorical { fill, .. } => {
+                    !fill.iter().flatten().any(|&share| is_wide(share))
+                }
+                ColumnKind::LogOdds { .. } => false,
+            };
+            columns.push(column);
         }
         let encoder = Self {
             columns,
@@ -132,7 +156,7 @@ impl Encoder {
             missing: options.missing,
             missing_words: options.missing_words.clone(),
         };
-        Ok((encoder, rows))
+        Ok(Learned { encoder, rows, single })
     }
 }
 
@@ -260,6 +284,7 @@ impl Profile {
         self.booleans += u64::from(truth.is_some());
         self.dates += u64::from(date.is_some());
         self.sum += truth.map_or(0.0, |truth| f64::from(u8::from(truth))) + date.unwrap_or(0.0);
+        self.wide |= date.or(number).is_some_and(is_wide);
         match number {
             Some(number) if !self.as_categories && !number.is_finite() => {
                 return Err(clipped(&cell_text(cell)));

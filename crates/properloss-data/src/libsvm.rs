@@ -1,6 +1,7 @@
 //! LibSVM and SVMlight files: `label index:value index:value ...  # comment`.
 
 use std::io::{BufRead, Read};
+use std::path::Path;
 
 use crate::class_dataset::{Examples, Labels};
 use crate::dataset::{DataDescription, Features};
@@ -18,17 +19,28 @@ const MOST_COLUMNS: u64 = 1 << 32;
 
 /// One line: its label and its entries, counted from 0.
 struct Line<'a> {
+    file: &'a Path,
     position: Position,
     label: &'a str,
     entries: &'a [(u32, f64)],
 }
 
-/// Reads the file line by line; `features` is the number of features if it is known.
+/// Reads the file line by line, one of several after the other; `features` is the number of
+/// features if it is known.
 fn for_each_line<E: From<Error>>(
     source: &Source,
     zero_based: bool,
     features: Option<u64>,
     mut visit: impl FnMut(Line<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    source.parts().iter().try_for_each(|part| lines_of(part, zero_based, features, &mut visit))
+}
+
+fn lines_of<E: From<Error>>(
+    source: &Source,
+    zero_based: bool,
+    features: Option<u64>,
+    visit: &mut impl FnMut(Line<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let file = source.name();
     let mut input = source.open()?;
@@ -61,7 +73,7 @@ fn for_each_line<E: From<Error>>(
             let previous = entries.last().map(|&(index, _)| index);
             entries.push(entry(field, zero_based, features, previous, &place)?);
         }
-        visit(Line { position, label, entries: &entries })?;
+        visit(Line { file, position, label, entries: &entries })?;
     }
 }
 
@@ -139,18 +151,30 @@ fn read_rows(source: &Source, options: &ReadOptions, features: Option<u64>) -> R
         tally.push(&mut rows.numbers, rows.labels.add(line.label, line.position))?;
         tally.push(&mut rows.positions, line.position)
     })?;
+    check_shape(source, rows.numbers.is_empty(), rows.columns, rows.values.is_empty(), features)?;
+    Ok(rows)
+}
+
+/// Refuses a file without rows, or without features.
+fn check_shape(
+    source: &Source,
+    no_rows: bool,
+    columns: u64,
+    no_values: bool,
+    features: Option<u64>,
+) -> Result<()> {
     let file = || source.name().to_path_buf();
-    if rows.numbers.is_empty() {
+    if no_rows {
         return Err(if source.first_bytes(1)?.is_empty() {
             Error::EmptyFile { file: file() }
         } else {
             Error::NoRows { file: file() }
         });
     }
-    if rows.columns == 0 || (rows.values.is_empty() && features.is_none()) {
+    if columns == 0 || (no_values && features.is_none()) {
         return Err(Error::NoFeatures { file: file() });
     }
-    Ok(rows)
+    Ok(())
 }
 
 impl Rows {
@@ -179,6 +203,21 @@ impl Rows {
 /// Labelled examples; features are named `x1`, `x2`, ... (`x0`, ... where the file counts from 0).
 /// Of very many columns only those in use become features.
 pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
+    let features = stated_features(options)?;
+    let mut rows = read_rows(source, options, features)?;
+    let indices = &rows.indices;
+    let encoder = encoder_of(&rows.labels, rows.columns, source, options, || indices.clone())?;
+    if let Some(sparse) = &encoder.sparse {
+        rows.renumber(sparse);
+    }
+    let Some(Label { classes, skip_others, .. }) = encoder.label.clone() else {
+        return Err(Error::NoRows { file: source.name().to_path_buf() });
+    };
+    dataset(rows, source, encoder, &classes, skip_others)
+}
+
+/// The number of features that the options state.
+fn stated_features(options: &ReadOptions) -> Result<Option<u64>> {
     if options.features == Some(0) {
         return Err(Error::BadOption {
             what: "the number of features",
@@ -186,27 +225,173 @@ pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
             expected: "1 or more".into(),
         });
     }
-    let features = options.features.map(|features| features as u64);
-    let mut rows = read_rows(source, options, features)?;
+    Ok(options.features.map(|features| features as u64))
+}
+
+/// The encoding of a file of these labels and columns; `used` lists the columns in use, in any order
+/// and any number of times.
+fn encoder_of(
+    labels: &LabelValues,
+    columns: u64,
+    source: &Source,
+    options: &ReadOptions,
+    used: impl FnOnce() -> Vec<u32>,
+) -> Result<Encoder> {
     let file = source.name();
-    let wanted = Wanted { options, file, column: None, by_default: false };
-    let classes = rows.labels.resolve(wanted)?;
+    let classes = labels.resolve(Wanted { options, file, column: None, by_default: false })?;
     let first = u8::from(!options.zero_based);
-    let sparse = SparseColumns::of(&rows.indices, rows.columns, first, options.features);
+    let sparse = SparseColumns::of(used, columns, first, options.features);
     let mut encoder = match &sparse {
-        None => Encoder::numeric((0..rows.columns).map(|j| format!("x{}", j + u64::from(first)))),
+        None => Encoder::numeric((0..columns).map(|j| format!("x{}", j + u64::from(first)))),
         Some(sparse) if sparse.indices.is_empty() => {
             return Err(Error::NoFeatures { file: file.to_path_buf() });
         }
-        Some(sparse) => {
-            rows.renumber(sparse);
-            Encoder::numeric([])
-        }
+        Some(_) => Encoder::numeric([]),
     };
     encoder.sparse = sparse;
     let skip_others = !options.negative.is_empty() && !options.positive.is_empty();
-    encoder.label = Some(Label { column: None, classes: classes.clone(), skip_others });
-    dataset(rows, source, encoder, &classes, skip_others)
+    encoder.label = Some(Label { column: None, classes, skip_others });
+    Ok(encoder)
+}
+
+/// What a pass over a file learns that is not held.
+pub(crate) struct Learned {
+    pub encoder: Encoder,
+    /// The rows that will be kept.
+    pub rows: u64,
+    /// Their stored values.
+    pub stored: u64,
+    /// Whether every value is the same in 4 bytes.
+    pub single: bool,
+}
+
+/// The columns in use: one bit each of the first, the numbers of the others.
+struct Used {
+    first: Vec<bool>,
+    others: Vec<u32>,
+    /// Sorted out when there are this many.
+    limit: usize,
+}
+
+impl Used {
+    fn new() -> Self {
+        Self { first: vec![false; SparseColumns::NAMED], others: Vec::new(), limit: 1 << 20 }
+    }
+
+    fn add(&mut self, column: u32) {
+        if let Some(used) = self.first.get_mut(column as usize) {
+            *used = true;
+            return;
+        }
+        self.others.push(column);
+        if self.others.len() >= self.limit {
+            self.others.sort_unstable();
+            self.others.dedup();
+            self.limit = self.limit.max(2 * self.others.len());
+        }
+    }
+
+    fn all(self) -> Vec<u32> {
+        let first = (0..).zip(self.first).filter(|(_, used)| *used).map(|(column, _)| column);
+        first.chain(self.others).collect()
+    }
+}
+
+/// The first of two passes over a file that is not held.
+pub(crate) fn learn(source: &Source, options: &ReadOptions) -> Result<Learned> {
+    let features = stated_features(options)?;
+    let (mut labels, mut used) = (LabelValues::default(), Used::new());
+    let (mut columns, mut single) = (features.unwrap_or(0), true);
+    // Rows and values of each label value.
+    let mut counts: Vec<[u64; 2]> = Vec::new();
+    for_each_line(source, options.zero_based, features, |line| -> Result<()> {
+        let number = labels.add(line.label, line.position);
+        if number == counts.len() {
+            counts.push([0, 0]);
+        }
+        counts[number][0] += 1;
+        counts[number][1] += line.entries.len() as u64;
+        for &(index, value) in line.entries {
+            columns = columns.max(u64::from(index) + 1);
+            single &= f64::from(value as f32) == value;
+            used.add(index);
+        }
+        Ok(())
+    })?;
+    let no_values = counts.iter().all(|count| count[1] == 0);
+    check_shape(source, counts.is_empty(), columns, no_values, features)?;
+    let encoder = encoder_of(&labels, columns, source, options, || used.all())?;
+    let (mut rows, mut stored) = (0, 0);
+    if let Some(label) = &encoder.label {
+        for (count, class) in counts.iter().zip(labels.classes(&label.classes)) {
+            if class.is_some() {
+                rows += count[0];
+                stored += count[1];
+            }
+        }
+    }
+    Ok(Learned { encoder, rows, stored, single })
+}
+
+/// A labelled row: `None` for one that is left out, else its class, columns and values.
+pub(crate) type LabelledEntries<'a> = Option<(u32, &'a [u32], &'a [f64])>;
+
+/// Labelled rows for an encoder that exists, one by one.
+pub(crate) fn for_each_labelled_row(
+    source: &Source,
+    encoder: &Encoder,
+    options: &ReadOptions,
+    mut visit: impl FnMut(LabelledEntries<'_>) -> Result<()>,
+) -> Result<()> {
+    check_numeric(source, encoder)?;
+    let (classes, skip_others) = classes_of(encoder)?;
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for_each_line(source, options.zero_based, columns_of(encoder), |line| {
+        let Some(class) = classes.class_of(line.label) else {
+            if skip_others {
+                return visit(None);
+            }
+            return Err(Error::UnknownLabel {
+                place: Place::at(line.file, line.position),
+                value: clipped(line.label),
+                known: classes.all(),
+            });
+        };
+        features_of(encoder, line.entries, &mut columns, &mut values);
+        visit(Some((class, &columns, &values)))
+    })
+}
+
+/// The features of a row: values in columns that no training row used are left out.
+fn features_of(
+    encoder: &Encoder,
+    entries: &[(u32, f64)],
+    columns: &mut Vec<u32>,
+    values: &mut Vec<f64>,
+) {
+    columns.clear();
+    values.clear();
+    for &(index, value) in entries {
+        let feature = match &encoder.sparse {
+            None => Some(index),
+            Some(sparse) => sparse.feature_of(index),
+        };
+        if let Some(feature) = feature {
+            columns.push(feature);
+            values.push(value);
+        }
+    }
+}
+
+/// The classes of an encoder, and whether rows of others are left out.
+fn classes_of(encoder: &Encoder) -> Result<(Classes, bool)> {
+    match &encoder.label {
+        Some(label) => Ok((label.classes.clone(), label.skip_others)),
+        None => {
+            let [negative, positive] = no_names();
+            Ok((Classes::new(vec![negative], vec![positive])?, false))
+        }
+    }
 }
 
 /// Labelled examples for a model that exists.
@@ -220,13 +405,7 @@ pub(crate) fn read_encoded(
     if let Some(sparse) = &encoder.sparse {
         rows.renumber(sparse);
     }
-    let (classes, skip_others) = match &encoder.label {
-        Some(label) => (label.classes.clone(), label.skip_others),
-        None => {
-            let [negative, positive] = no_names();
-            (Classes::new(vec![negative], vec![positive])?, false)
-        }
-    };
+    let (classes, skip_others) = classes_of(encoder)?;
     dataset(rows, source, encoder.clone(), &classes, skip_others)
 }
 
@@ -248,18 +427,7 @@ pub(crate) fn for_each_row<E: From<Error>>(
     check_numeric(source, encoder)?;
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for_each_line(source, options.zero_based, columns_of(encoder), |line| {
-        columns.clear();
-        values.clear();
-        for &(index, value) in line.entries {
-            let feature = match &encoder.sparse {
-                None => Some(index),
-                Some(sparse) => sparse.feature_of(index),
-            };
-            if let Some(feature) = feature {
-                columns.push(feature);
-                values.push(value);
-            }
-        }
+        features_of(encoder, line.entries, &mut columns, &mut values);
         let columns = Some(columns.as_slice());
         visit(EncodedRow { position: line.position, features: &values, columns, unknown: 0 })
     })

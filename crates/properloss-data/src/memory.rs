@@ -40,9 +40,14 @@ impl Budget {
     }
 
     /// What is free: the least of the machine's available memory, what the control group leaves,
-    /// and the limit on address space. Without any of them (not Linux) there is no limit.
+    /// and the limits on address space and data. Without any of them (not Linux) there is no limit.
     pub fn of_machine() -> Self {
-        let free = [machine_free(), cgroup_free(), address_space_free()];
+        let free = [
+            machine_free(),
+            cgroup_free(),
+            limit_free("Max address space", "VmSize:"),
+            limit_free("Max data size", "VmData:"),
+        ];
         Self { bytes: free.into_iter().flatten().min().unwrap_or(u64::MAX) }
     }
 
@@ -177,12 +182,12 @@ fn cgroup_free() -> Option<u64> {
     Some(limit.saturating_sub(used.saturating_sub(cache)))
 }
 
-/// `ulimit -v` less what is mapped.
-fn address_space_free() -> Option<u64> {
+/// A limit of this process (`ulimit -v`, `ulimit -d`) less what counts towards it.
+fn limit_free(limit: &str, used: &str) -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
     let limit: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    let used = field(&std::fs::read_to_string("/proc/self/status").ok()?, "VmSize:")?;
+    let used = field(&std::fs::read_to_string("/proc/self/status").ok()?, used)?;
     Some(limit.saturating_sub(used))
 }
 

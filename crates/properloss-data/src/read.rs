@@ -6,10 +6,11 @@ use crate::class_dataset::{Examples, Labels};
 use crate::dataset::{DataDescription, Dataset, Features};
 use crate::encoder::{Encoded, Encoder, Skip, cell_text};
 use crate::error::{Error, Place, Position, Result};
+use crate::fit_encoder::Learned;
 use crate::memory::{Budget, Tally};
 use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
 use crate::source::Source;
-use crate::table::{CsvFormat, CsvTable, Table, find_column};
+use crate::table::{CsvFormat, CsvTable, PartsTable, Table, find_column};
 use crate::{idx, libsvm};
 
 /// A file format.
@@ -68,7 +69,7 @@ impl Format {
             ("parquet" | "pq", _) => Ok(Self::Parquet),
             ("libsvm" | "svm" | "svmlight", _) => Ok(Self::Libsvm),
             (other, _) if other.ends_with("ubyte") || other == "idx" => Ok(Self::Idx),
-            (_, Source::Memory { .. }) => Ok(Self::Csv),
+            (_, Source::Memory { .. } | Source::Spilled { .. }) => Ok(Self::Csv),
             _ if start.is_empty() => Err(Error::EmptyFile { file: name.to_path_buf() }),
             _ => Err(Error::UnknownFormat { file: name.to_path_buf() }),
         }
@@ -102,14 +103,24 @@ pub fn read_examples(source: &Source, options: &ReadOptions) -> Result<Examples>
     let examples = match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let open = || open_table(source, format, options);
-            let (encoder, rows) = Encoder::fit_counted(&open, options)?;
-            let rows = Some(rows);
-            read_table(open()?, encoder, rows, UnknownCategory::Error, options, format)
+            let learned = Encoder::learn(&open, options)?;
+            read_learned(open()?, learned, options, format)
         }
         Format::Libsvm => libsvm::read(source, options),
         Format::Idx => idx::read(source, options),
     }?;
     Ok(examples.without_weightless())
+}
+
+/// The second pass over a table: see [`read_examples`].
+pub(crate) fn read_learned(
+    table: Box<dyn Table>,
+    learned: Learned,
+    options: &ReadOptions,
+    format: Format,
+) -> Result<Examples> {
+    let Learned { encoder, rows, .. } = learned;
+    read_table(table, encoder, Some(rows), UnknownCategory::Error, options, format)
 }
 
 /// Reads labelled examples the way an existing model encodes them: for evaluation.
@@ -275,6 +286,9 @@ pub fn open_table(
     format: Format,
     options: &ReadOptions,
 ) -> Result<Box<dyn Table>> {
+    if let Source::Parts { name, parts } = source {
+        return Ok(Box::new(PartsTable::open(name, parts.clone(), options)?));
+    }
     if format == Format::Parquet {
         #[cfg(feature = "parquet")]
         return Ok(Box::new(crate::table::ParquetTable::open(source, options.memory)?));
@@ -330,7 +344,6 @@ fn read_table(
     }
     let mut row = vec![0.0; columns];
     let mut description = DataDescription {
-        source: table.file().display().to_string(),
         format: format.name().into(),
         features: columns as u64,
         ..DataDescription::default()
@@ -364,6 +377,7 @@ fn read_table(
         Storage::F64 => Features::DenseF64 { values: wide, columns },
         Storage::F32 => Features::DenseF32 { values: narrow, columns },
     };
+    description.source = table.file().display().to_string();
     description.rows = labels.len() as u64;
     let examples = Examples::new(features, labels, weights, encoder, description);
     examples.check_weights(table.file())?;
@@ -375,7 +389,8 @@ pub(crate) fn no_names() -> [String; 2] {
     ["0".into(), "1".into()]
 }
 
-fn narrowed(
+/// The value in 4 bytes; an error where it has none.
+pub(crate) fn narrowed(
     x: f64,
     table: &dyn Table,
     position: Position,

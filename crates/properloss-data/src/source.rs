@@ -1,10 +1,11 @@
 //! Where bytes come from: a file or memory, plain or gzip.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
 use crate::memory::{Budget, Tally};
 
@@ -30,6 +31,27 @@ pub enum Source {
         /// Opens it at its start.
         open: Opener,
     },
+    /// Bytes that came once, such as standard input, in a temporary file.
+    Spilled {
+        /// What messages call it.
+        name: PathBuf,
+        /// The file; it goes with the last copy of the source.
+        file: Arc<Spill>,
+    },
+    /// Several files of the same columns, read one after the other.
+    Parts {
+        /// What messages call all of them.
+        name: PathBuf,
+        /// The files, none of them in parts itself.
+        parts: Arc<[Source]>,
+    },
+}
+
+/// A temporary file that is removed when this goes, or when the process is ended by a signal.
+#[derive(Debug)]
+pub struct Spill {
+    path: PathBuf,
+    _file: AtomicFile,
 }
 
 /// A function that opens a stream at its start.
@@ -52,6 +74,53 @@ impl Source {
         Ok(Self::Memory { name, bytes: bytes.into() })
     }
 
+    /// All of standard input, copied now to a temporary file.
+    pub fn spilled_stdin() -> Result<Self> {
+        let name = PathBuf::from("standard input");
+        let mut file = AtomicFile::create(&std::env::temp_dir().join("properloss-input"))?;
+        let path = file.temporary().to_path_buf();
+        let fail = |source| Error::Write { file: path.clone(), source };
+        let mut input = Patient(std::io::stdin().lock());
+        let mut piece = vec![0; BUFFER];
+        loop {
+            let count = input.read(&mut piece).map_err(|error| Error::read(&name, error))?;
+            if count == 0 {
+                break;
+            }
+            file.write_all(&piece[..count]).map_err(fail)?;
+        }
+        file.flush().map_err(fail)?;
+        Ok(Self::Spilled { name, file: Arc::new(Spill { path, _file: file }) })
+    }
+
+    /// Files by their names, one or several; `name` is what messages call all of them.
+    pub fn files(name: &Path, paths: Vec<PathBuf>) -> Self {
+        match <[PathBuf; 1]>::try_from(paths) {
+            Ok([path]) => Self::Path(path),
+            Err(paths) => Self::Parts {
+                name: name.to_path_buf(),
+                parts: paths.into_iter().map(Self::Path).collect(),
+            },
+        }
+    }
+
+    /// The files that are read one after the other: most sources are one.
+    pub fn parts(&self) -> &[Self] {
+        match self {
+            Self::Parts { parts, .. } => parts,
+            one => std::slice::from_ref(one),
+        }
+    }
+
+    /// The file on disk, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Spilled { file, .. } => Some(&file.path),
+            _ => None,
+        }
+    }
+
     /// Bytes in memory.
     pub fn memory(name: &str, bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::Memory { name: name.into(), bytes: bytes.into() }
@@ -69,11 +138,15 @@ impl Source {
     pub fn name(&self) -> &Path {
         match self {
             Self::Path(path) => path,
-            Self::Memory { name, .. } | Self::Stream { name, .. } => name,
+            Self::Memory { name, .. }
+            | Self::Stream { name, .. }
+            | Self::Spilled { name, .. }
+            | Self::Parts { name, .. } => name,
         }
     }
 
-    /// The bytes, decompressed if their first two are those of gzip (whatever the file is called).
+    /// The bytes, decompressed if their first two are those of gzip (whatever the file is called);
+    /// of several files those of the first.
     pub fn open(&self) -> Result<Box<dyn BufRead>> {
         match self {
             Self::Path(path) => {
@@ -86,6 +159,13 @@ impl Source {
             Self::Stream { name, open } => {
                 decompressed((open.0)().map_err(|e| Error::read(name, e))?, name)
             }
+            Self::Spilled { name, file } => {
+                decompressed(File::open(&file.path).map_err(|e| Error::read(name, e))?, name)
+            }
+            Self::Parts { name, parts } => match parts.first() {
+                Some(first) => first.open(),
+                None => Err(Error::EmptyFile { file: name.clone() }),
+            },
         }
     }
 

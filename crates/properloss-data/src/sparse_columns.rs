@@ -24,9 +24,10 @@ impl SparseColumns {
     pub const NAMED: usize = 1 << 16;
 
     /// The columns in use among `columns`, if it is worth to leave the others out: there are more
-    /// than [`SparseColumns::NAMED`], and fewer than half are used.
+    /// than [`SparseColumns::NAMED`], and fewer than half are used. `used` lists those that a row
+    /// stores, in any order and any number of times.
     pub(crate) fn of(
-        indices: &[u32],
+        used: impl FnOnce() -> Vec<u32>,
         columns: u64,
         first: u8,
         features: Option<usize>,
@@ -34,7 +35,7 @@ impl SparseColumns {
         if columns <= Self::NAMED as u64 {
             return None;
         }
-        let mut used = indices.to_vec();
+        let mut used = used();
         used.sort_unstable();
         used.dedup();
         used.shrink_to_fit();

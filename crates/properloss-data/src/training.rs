@@ -13,7 +13,7 @@ use properloss::train::{Fit, Iteration, Method, Model, Observer, Settings, Stage
 use crate::checkpoint::{self, Run};
 use crate::error::Result;
 use crate::model_file::{Fitted, History, learned, plain_options, program};
-use crate::{Dataset, ModelFile};
+use crate::{DataDescription, Dataset, Encoder, ModelFile};
 
 /// A method, the options that were given, and where its state goes.
 #[derive(Debug, Clone)]
@@ -49,19 +49,29 @@ pub struct Checkpoints {
 impl Trained {
     /// The file of the model, fitted to this data.
     pub fn model_file(&self, dataset: &Dataset) -> ModelFile {
+        let Dataset { encoder, classes, description, .. } = dataset;
+        self.file_of(encoder.clone(), classes.clone(), description.clone())
+    }
+
+    /// The file of the model, fitted to rows that were encoded in this way.
+    pub fn file_of(
+        &self,
+        encoder: Encoder,
+        classes: [String; 2],
+        description: DataDescription,
+    ) -> ModelFile {
         /// How many iterations of the history a model file keeps.
         const HISTORY: usize = 200;
         let fitted = Fitted {
             method: self.method.to_owned(),
             options: plain_options(&self.options),
-            data: dataset.description.clone(),
+            data: description,
             termination: self.fit.termination.name().to_owned(),
             iterations: self.iterations() as u64,
             total_weight: Some(self.total_weight),
             learned: self.fit.proper.as_deref().map(learned),
             program: program(),
         };
-        let (encoder, classes) = (dataset.encoder.clone(), dataset.classes.clone());
         let scaling = self.fit.scaling.clone();
         let mut file = ModelFile::new(&self.fit.model, encoder, scaling, classes, fitted);
         if !self.fit.history.is_empty() {
@@ -104,6 +114,11 @@ impl Training {
     /// The name of the method.
     pub fn name(&self) -> &'static str {
         self.method.name
+    }
+
+    /// Whether rows in blocks will do: the method asks for sums over rows, and nothing else.
+    pub fn streams(&self) -> bool {
+        self.name() == "proper"
     }
 
     /// The number of folds that it cross-validates with, if it does.

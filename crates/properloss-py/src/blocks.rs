@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use numpy::PyReadonlyArray1;
 use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks};
+use properloss_data::DataDescription;
 use properloss_data::options::Storage;
 use properloss_data::stream;
 use pyo3::exceptions::PyValueError;
@@ -179,7 +180,7 @@ impl BlockWriter {
     /// The file of all rows.
     fn finish(&mut self) -> PyResult<BlockFile> {
         let writer = self.inner.take().ok_or_else(finished)?;
-        Ok(BlockFile { inner: writer.finish().map_err(file_to_python)? })
+        Ok(BlockFile { inner: writer.finish(&DataDescription::default()).map_err(file_to_python)? })
     }
 }
 

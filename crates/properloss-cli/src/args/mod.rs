@@ -4,6 +4,7 @@ mod data;
 mod export;
 #[cfg(feature = "download")]
 mod get;
+mod inputs;
 mod train;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ pub use data::{DataArgs, FileArgs, UnknownArg, source};
 pub use export::{ExportArgs, ExportFormat};
 #[cfg(feature = "download")]
 pub use get::{DataCommand, GetArgs, ImageSet};
+pub use inputs::inputs;
 pub use train::{Smoothness, TrainArgs, TransferOptions};
 
 /// Learn a binary classifier together with its proper loss.
@@ -86,11 +88,17 @@ pub enum Command {
 /// Arguments of `fit`.
 #[derive(Debug, Args)]
 pub struct FitArgs {
-    /// The examples: CSV, TSV, Parquet, LibSVM or IDX, plain or gzip; `-` is standard input.
-    pub data: PathBuf,
+    /// The examples: CSV, TSV, Parquet, LibSVM or IDX, plain or gzip; several files of the same
+    /// columns, or patterns such as 'part-*.parquet'; `-` is standard input.
+    #[arg(required = true)]
+    pub data: Vec<PathBuf>,
     /// Where to write the model.
     #[arg(short, long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Where to keep the rows in blocks, for further fits of the same data. (Rows that do not fit in
+    /// --memory go through temporary blocks without it.)
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
     /// Where to write the learned loss, for `transfer`.
     #[arg(long, value_name = "FILE")]
     pub loss_out: Option<PathBuf>,

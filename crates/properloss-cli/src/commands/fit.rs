@@ -8,16 +8,17 @@ use properloss::loss::LossKind;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::{Termination, Value};
-use properloss_data::Examples;
 use properloss_data::groups::fold_of_row;
 use properloss_data::model_file::{FitCertificate, learned, plain_options};
+use properloss_data::{Examples, ModelFile};
 use properloss_report::svg;
 use serde_json::json;
 
+use super::streamed::Rows;
 use super::{
-    Parts, TestShare, check_model, described, load_examples, load_groups, several, with_class_name,
+    Parts, TestShare, check_model, described, groups_of, several, streamed, taken, with_class_name,
 };
-use crate::args::FitArgs;
+use crate::args::{FitArgs, inputs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
 use crate::output::{OutputFile, Talk, check_distinct, check_inputs, is_stdout, print};
@@ -59,21 +60,28 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
         certificates: &args.certificate,
     };
     check_inputs(
-        [&args.data].into_iter().chain(&args.test),
+        args.data.iter().chain(&args.test),
         [&args.out].into_iter().chain(&args.loss_out).chain(&args.certificate),
     )?;
     let options = args.data_args.options()?;
     let files = outputs.open(talk)?;
-    let dataset = match load_examples(&args.data_args, &args.data, &options, talk)? {
+    let source = inputs(&args.data)?;
+    let examples = match streamed::rows(args, &source, &options, &trainer, talk)? {
+        Rows::Memory(examples) => examples,
+        Rows::Blocks(cached) => {
+            return streamed::finish(args, &trainer, &cached, &options, files, talk);
+        }
+    };
+    let dataset = match taken(&args.data_args, examples, &options, talk)? {
         Examples::Two(dataset) => dataset,
         Examples::Several(dataset) => {
             let shape = (&dataset.encoder, dataset.rows());
-            let groups = load_groups(&args.data_args, &args.data, shape, &options)?;
+            let groups = groups_of(&args.data_args, &source, shape, &options)?;
             return several::fit::run(args, dataset, groups, files.only_model()?, &options, talk);
         }
     };
-    let groups =
-        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
+    let shape = (&dataset.encoder, dataset.rows());
+    let groups = groups_of(&args.data_args, &source, shape, &options)?;
     let test = args.test.as_deref();
     let parts = {
         let share = TestShare { any: args.test_share, last: args.test_last };
@@ -193,69 +201,85 @@ pub(super) fn finish(
         // Rows of one group need not be independent, which the bound supposes.
         proper.calibration_bound = None;
     }
-    let fit = &trained.fit;
-    let mut measured = vec![("train", measure(&fit.model, &parts.train)?)];
+    let mut measured = vec![("train", measure(&trained.fit.model, &parts.train)?)];
     if let Some(test) = &parts.test {
-        measured.push(("test", measure(&fit.model, test)?));
+        measured.push(("test", measure(&trained.fit.model, test)?));
     }
-
     let model = trained.model_file(&parts.train);
-    let mut written = vec![files.model.path().to_path_buf()];
-    let model_json = model.to_json().map_err(ours)?;
-    let loss_json = model.loss().to_json().map_err(ours)?;
-    for file in &files.certificates {
-        written.push(file.path().to_path_buf());
-    }
-    files.model.finish(&model_json)?;
-    if let Some(file) = files.loss {
-        written.push(file.path().to_path_buf());
-        file.finish(&loss_json)?;
-    }
-    for file in files.certificates {
-        let text = match extension(file.path()) {
-            "csv" => Certificate::csv(&trained.fit.certificates),
-            "svg" => svg::certificate(&trained.fit.certificates),
-            _ => Certificate::json(&trained.fit.certificates),
-        };
-        file.finish(&text)?;
-    }
-    trainer.forget_checkpoint();
-    if fit.termination == Termination::MaxIter {
-        talk.say(format!(
+    Finished { trainer, trained: &trained, model, measured, seconds }.write(files, talk)
+}
+
+/// A fit that is over, and measured.
+pub(super) struct Finished<'a> {
+    pub trainer: &'a Training,
+    pub trained: &'a Trained,
+    pub model: ModelFile,
+    pub measured: Vec<(&'static str, Summary)>,
+    pub seconds: f64,
+}
+
+impl Finished<'_> {
+    /// Writes the files and says what came out.
+    pub(super) fn write(self, files: OpenOutputs, talk: Talk) -> Result<()> {
+        let Self { trainer, trained, model, measured, seconds } = self;
+        let fit = &trained.fit;
+        let mut written = vec![files.model.path().to_path_buf()];
+        let model_json = model.to_json().map_err(ours)?;
+        let loss_json = model.loss().to_json().map_err(ours)?;
+        for file in &files.certificates {
+            written.push(file.path().to_path_buf());
+        }
+        files.model.finish(&model_json)?;
+        if let Some(file) = files.loss {
+            written.push(file.path().to_path_buf());
+            file.finish(&loss_json)?;
+        }
+        for file in files.certificates {
+            let text = match extension(file.path()) {
+                "csv" => Certificate::csv(&trained.fit.certificates),
+                "svg" => svg::certificate(&trained.fit.certificates),
+                _ => Certificate::json(&trained.fit.certificates),
+            };
+            file.finish(&text)?;
+        }
+        trainer.forget_checkpoint();
+        if fit.termination == Termination::MaxIter {
+            talk.say(format!(
             "warning: stopped after {} iterations before it converged; raise --max-iter or --tol",
             fit.iterations(),
         ));
-    }
-    if talk.json {
-        let value = summary_json(trainer, &trained, &measured, &written, seconds);
-        return print(&format!("{value:#}\n"));
-    }
-    if let Some(proper) = &trained.fit.proper {
-        talk.say(proper_words(proper));
-    } else {
-        talk.say(format!(
-            "{} after {} iterations, loss {}",
-            termination_words(fit.termination),
-            fit.iterations(),
-            short(fit.loss().unwrap_or(f64::NAN)),
-        ));
-    }
-    // Beside a file on standard output the tables are words.
-    let show = |text: String| {
-        if written.iter().any(|path| is_stdout(path)) {
-            talk.say(text.trim_end());
-            return Ok(());
         }
-        print(&text)
-    };
-    if !trained.fit.certificates.is_empty() {
-        show(certificate_table(&trained.fit.certificates))?;
+        if talk.json {
+            let value = summary_json(trainer, trained, &measured, &written, seconds);
+            return print(&format!("{value:#}\n"));
+        }
+        if let Some(proper) = &trained.fit.proper {
+            talk.say(proper_words(proper));
+        } else {
+            talk.say(format!(
+                "{} after {} iterations, loss {}",
+                termination_words(fit.termination),
+                fit.iterations(),
+                short(fit.loss().unwrap_or(f64::NAN)),
+            ));
+        }
+        // Beside a file on standard output the tables are words.
+        let show = |text: String| {
+            if written.iter().any(|path| is_stdout(path)) {
+                talk.say(text.trim_end());
+                return Ok(());
+            }
+            print(&text)
+        };
+        if !trained.fit.certificates.is_empty() {
+            show(certificate_table(&trained.fit.certificates))?;
+        }
+        show(metrics_table(&measured).text(""))?;
+        for path in written.iter().filter(|path| !is_stdout(path)) {
+            talk.say(format!("wrote {}", path.display()));
+        }
+        Ok(())
     }
-    show(metrics_table(&measured).text(""))?;
-    for path in written.iter().filter(|path| !is_stdout(path)) {
-        talk.say(format!("wrote {}", path.display()));
-    }
-    Ok(())
 }
 
 /// A model that we made and cannot write is our mistake.

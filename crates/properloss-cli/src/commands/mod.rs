@@ -16,6 +16,7 @@ pub mod predict;
 pub mod report;
 mod row_losses;
 pub mod several;
+pub mod streamed;
 pub mod synth;
 pub mod transfer;
 
@@ -53,15 +54,24 @@ fn load_examples(
 ) -> Result<Examples> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
     let options = ReadOptions { several: true, ..options.clone() };
-    let mut examples = read_examples(&source(path)?, &options)?;
+    taken(args, read_examples(&source(path)?, &options)?, &options, talk)
+}
+
+/// Examples as they were meant, with what there is to say about them.
+fn taken(
+    args: &DataArgs,
+    mut examples: Examples,
+    options: &ReadOptions,
+    talk: Talk,
+) -> Result<Examples> {
     match &mut examples {
         Examples::Two(data) => {
             meant_weights(&mut data.weights, args.relative_weights, talk);
-            loaded(&data.encoder, &data.features, &options, talk);
+            loaded(&data.encoder, &data.features, options, talk);
         }
         Examples::Several(data) => {
             meant_weights(&mut data.weights, args.relative_weights, talk);
-            loaded(&data.encoder, &data.features, &options, talk);
+            loaded(&data.encoder, &data.features, options, talk);
         }
     }
     Ok(examples)
@@ -102,8 +112,21 @@ fn load_groups(
     (encoder, rows): (&Encoder, usize),
     options: &ReadOptions,
 ) -> Result<Option<Vec<u32>>> {
+    if args.group.is_none() {
+        return Ok(None);
+    }
+    groups_of(args, &source(path)?, (encoder, rows), options)
+}
+
+/// The same of a source that is open.
+fn groups_of(
+    args: &DataArgs,
+    source: &Source,
+    (encoder, rows): (&Encoder, usize),
+    options: &ReadOptions,
+) -> Result<Option<Vec<u32>>> {
     let Some(column) = &args.group else { return Ok(None) };
-    let groups = read_groups(&source(path)?, encoder, options, column)?;
+    let groups = read_groups(source, encoder, options, column)?;
     if groups.len() != rows {
         let found = groups.len();
         return Err(Failure::Internal(format!("{found} groups of {rows} rows")));

@@ -115,6 +115,30 @@ impl Sandbox {
     }
 }
 
+/// Gzip of stored blocks: bytes that do not depend on a compressor.
+pub fn gzip(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let mut pieces = bytes.chunks(usize::from(u16::MAX)).peekable();
+    while let Some(piece) = pieces.next() {
+        let length = u16::try_from(piece.len()).unwrap();
+        out.push(u8::from(pieces.peek().is_none()));
+        out.extend(length.to_le_bytes());
+        out.extend((!length).to_le_bytes());
+        out.extend(piece);
+    }
+    let mut crc = !0u32;
+    for &byte in bytes {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+        }
+    }
+    out.extend((!crc).to_le_bytes());
+    out.extend(u32::try_from(bytes.len()).unwrap().to_le_bytes());
+    out
+}
+
 /// Words between spaces; single quotes keep spaces.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut any) = (Vec::new(), String::new(), false, false);

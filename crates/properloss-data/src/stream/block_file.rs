@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
@@ -117,6 +118,8 @@ pub struct BlockFile {
     spare: Mutex<Vec<Buffers>>,
     /// Removed in the end.
     _removed: Option<Removed>,
+    /// Blocks that another process wrote are held against what it said of them, once.
+    verified: AtomicBool,
 }
 
 /// A file that goes when this does.
@@ -139,7 +142,14 @@ impl BlockFile {
     ) -> Self {
         let facts = entries.iter().map(|entry| entry.facts).collect();
         let (file, spare) = (Mutex::new(file), Mutex::default());
-        Self { name: name.to_path_buf(), file, layout, entries, facts, spare, _removed: removed }
+        let (name, verified) = (name.to_path_buf(), AtomicBool::new(true));
+        Self { name, file, layout, entries, facts, spare, _removed: removed, verified }
+    }
+
+    /// Not written by this process: the first pass looks at every value.
+    pub(super) fn unverified(self) -> Self {
+        self.verified.store(false, Ordering::Relaxed);
+        self
     }
 
     /// Number of rows.
@@ -169,6 +179,7 @@ impl BlockFile {
         mut visit: impl FnMut(usize, Block<'_>) -> properloss::Result<()>,
     ) -> properloss::Result<()> {
         let count = self.entries.len();
+        let verified = self.verified.load(Ordering::Relaxed);
         let (done, empty) = channel::<Buffers>();
         let (hand_on, full) = sync_channel::<Result<Buffers>>(1);
         {
@@ -195,24 +206,31 @@ impl BlockFile {
                     Ok(Err(error)) => return Err(core(&error)),
                     Err(_) => return Err(properloss::Error::Interrupted),
                 };
-                visit(number, buffers.block(self.layout, true)?)?;
+                let block = buffers.block(self.layout, verified)?;
+                if !verified && block.facts() != self.facts[number] {
+                    return Err(core(&self.damaged(number, "is not what was written")));
+                }
+                visit(number, block)?;
                 if number + 2 < count {
                     let _ = done.send(buffers);
                 } else {
                     self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(buffers);
                 }
             }
+            self.verified.store(true, Ordering::Relaxed);
             Ok(())
         })
+    }
+
+    fn damaged(&self, number: usize, what: &str) -> Error {
+        let reason = format!("block {} of {} {what}", number + 1, self.entries.len());
+        Error::Cache { directory: self.name.clone(), reason }
     }
 
     fn read(&self, number: usize, buffers: &mut Buffers) -> Result<()> {
         let Entry { offset, facts } = self.entries[number];
         let fail = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                let reason = format!("block {} of {} ends early", number + 1, self.entries.len());
-                Error::Cache { directory: self.name.clone(), reason }
-            }
+            std::io::ErrorKind::UnexpectedEof => self.damaged(number, "ends early"),
             _ => Error::read(&self.name, error),
         };
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);

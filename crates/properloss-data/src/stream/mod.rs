@@ -6,12 +6,17 @@
 //!                                                  properloss::rows::InBlocks ◀──┘
 //! ```
 //!
-//! Decoding is slow and done once; blocks are read back as they are. The file goes when the fit is over.
+//! Decoding is slow and done once; blocks are read back as they are. The file goes when the fit is over,
+//! unless a [`cache`] was named.
 
 mod block_file;
+pub mod cache;
+mod scan;
 mod writer;
 
 pub use block_file::BlockFile;
+pub use cache::{Cached, Fingerprint};
+pub use scan::{Destination, Scan, format_of, write_encoded};
 pub use writer::{BlockWriter, Row};
 
 /// Bytes of a block, about: large enough to read at full speed, small beside any memory.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use properloss::sample::Matrix;
 
 use super::block_file::{BlockFile, Buffers, Entry, Layout, Removed};
+use super::cache;
 use crate::atomic::AtomicFile;
+use crate::dataset::DataDescription;
 use crate::error::{Error, Result};
 use crate::options::Storage;
 
@@ -51,6 +53,16 @@ impl BlockWriter {
         (sparse, weighted): (bool, bool),
         block_bytes: u64,
     ) -> Result<Self> {
+        let layout = Layout { columns, single: storage == Storage::F32, sparse, weighted };
+        Self::unnamed(directory, layout, block_bytes)
+    }
+
+    /// The same.
+    pub(super) fn unnamed(
+        directory: Option<&Path>,
+        layout: Layout,
+        block_bytes: u64,
+    ) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -64,36 +76,34 @@ impl BlockWriter {
         } else {
             Some(removed)
         };
-        let out = Out::Temporary(file, removed);
-        Ok(Self::new(out, name, columns, storage, (sparse, weighted), block_bytes))
+        Ok(Self::new(Out::Temporary(file, removed), name, layout, block_bytes))
     }
 
-    /// Into this file, which is there once [`Self::finish`] was called.
-    pub fn kept(
+    /// Into this file after a header; it is there once [`Self::finish`] was called.
+    pub(super) fn kept(
         name: &Path,
-        columns: usize,
-        storage: Storage,
-        (sparse, weighted): (bool, bool),
+        header: &[u8],
+        layout: Layout,
         block_bytes: u64,
     ) -> Result<Self> {
         let out = Out::Kept(AtomicFile::create(name)?);
-        Ok(Self::new(out, name.to_path_buf(), columns, storage, (sparse, weighted), block_bytes))
+        let mut writer = Self::new(out, name.to_path_buf(), layout, block_bytes);
+        writer.write(header)?;
+        Ok(writer)
     }
 
-    fn new(
-        out: Out,
-        name: PathBuf,
-        columns: usize,
-        storage: Storage,
-        (sparse, weighted): (bool, bool),
-        block_bytes: u64,
-    ) -> Self {
-        let layout = Layout { columns, single: storage == Storage::F32, sparse, weighted };
+    fn new(out: Out, name: PathBuf, layout: Layout, block_bytes: u64) -> Self {
         let mut pending = Buffers::default();
-        if sparse {
+        if layout.sparse {
             pending.starts.push(0);
         }
         Self { out, name, layout, block_bytes, pending, entries: Vec::new(), offset: 0 }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        write_to(&mut self.out, &self.name, bytes)?;
+        self.offset += bytes.len() as u64;
+        Ok(())
     }
 
     /// One more row. (Its weight is dropped if the rows have none.)
@@ -164,12 +174,7 @@ impl BlockWriter {
         let facts = self.pending.block(self.layout, false)?.facts();
         self.entries.push(Entry { offset: self.offset, facts });
         for part in self.pending.bytes() {
-            let out: &mut dyn Write = match &mut self.out {
-                Out::Temporary(file, _) => file,
-                Out::Kept(file) => file,
-            };
-            let fail = |source| Error::Write { file: self.name.clone(), source };
-            out.write_all(part).map_err(fail)?;
+            write_to(&mut self.out, &self.name, part)?;
             self.offset += part.len() as u64;
         }
         self.pending.clear();
@@ -179,9 +184,12 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// The last block, and the file to read from.
-    pub fn finish(mut self) -> Result<BlockFile> {
+    /// The last block, and the file to read from; `description` goes with a file that is kept.
+    pub fn finish(mut self, description: &DataDescription) -> Result<BlockFile> {
         self.flush()?;
+        if matches!(self.out, Out::Kept(_)) {
+            self.write(&cache::index(&self.entries, description, self.offset))?;
+        }
         let Self { out, name, layout, entries, .. } = self;
         let (file, removed) = match out {
             Out::Temporary(file, removed) => (file, removed),
@@ -192,4 +200,12 @@ impl BlockWriter {
         };
         Ok(BlockFile::new(&name, file, layout, entries, removed))
     }
+}
+
+fn write_to(out: &mut Out, name: &Path, bytes: &[u8]) -> Result<()> {
+    let out: &mut dyn Write = match out {
+        Out::Temporary(file, _) => file,
+        Out::Kept(file) => file,
+    };
+    out.write_all(bytes).map_err(|source| Error::Write { file: name.to_path_buf(), source })
 }

@@ -7,6 +7,7 @@ mod memory_table;
 mod parquet_claims;
 #[cfg(feature = "parquet")]
 mod parquet_table;
+mod parts_table;
 #[cfg(feature = "parquet")]
 mod thrift;
 
@@ -16,6 +17,7 @@ pub use csv_table::{CsvFormat, CsvTable};
 pub use memory_table::{MemoryColumn, MemoryTable};
 #[cfg(feature = "parquet")]
 pub use parquet_table::ParquetTable;
+pub use parts_table::PartsTable;
 
 use crate::error::{Error, Place, Position, Result};
 

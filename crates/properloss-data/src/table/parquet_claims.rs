@@ -29,11 +29,13 @@ pub(super) enum Bytes {
 
 impl Bytes {
     pub(super) fn open(source: &Source) -> Result<Self> {
-        Ok(match source {
-            Source::Path(path) => Self::File(File::open(path).map_err(|e| Error::read(path, e))?),
-            Source::Memory { bytes, .. } => Self::Memory(Arc::clone(bytes)),
-            // Made seekable before.
-            Source::Stream { .. } => Self::Memory(Arc::from([])),
+        Ok(match (source.path(), source) {
+            (Some(path), _) => {
+                Self::File(File::open(path).map_err(|e| Error::read(source.name(), e))?)
+            }
+            (None, Source::Memory { bytes, .. }) => Self::Memory(Arc::clone(bytes)),
+            // Made seekable, and taken apart, before.
+            (None, _) => Self::Memory(Arc::from([])),
         })
     }
 

@@ -88,19 +88,19 @@ impl ParquetTable {
         let source = &source.seekable(budget)?;
         let mut bytes = Bytes::open(source)?;
         check_footer(&mut bytes, &file, budget)?;
-        let reader: Box<dyn FileReader> = match source {
-            Source::Path(path) => {
-                let handle = File::open(path).map_err(|e| Error::read(path, e))?;
-                if handle.metadata().map_err(|e| Error::read(path, e))?.len() == 0 {
+        let reader: Box<dyn FileReader> = match (source.path(), source) {
+            (Some(path), _) => {
+                let handle = File::open(path).map_err(|e| Error::read(&file, e))?;
+                if handle.metadata().map_err(|e| Error::read(&file, e))?.len() == 0 {
                     return Err(Error::EmptyFile { file: file.clone() });
                 }
                 Box::new(guarded(&file, || SerializedFileReader::new(handle))?)
             }
-            Source::Stream { .. } => return Err(Error::EmptyFile { file }),
-            Source::Memory { bytes, .. } => {
+            (None, Source::Memory { bytes, .. }) => {
                 let bytes = bytes::Bytes::from_owner(std::sync::Arc::clone(bytes));
                 Box::new(guarded(&file, || SerializedFileReader::new(bytes))?)
             }
+            (None, _) => return Err(Error::EmptyFile { file }),
         };
         let schema = reader.metadata().file_metadata().schema_descr();
         let (columns, leaves) = column_names(schema);
@@ -123,7 +123,21 @@ impl ParquetTable {
         })
     }
 
+    /// The next batch; an error names the row group.
     fn next_batch(&mut self) -> Result<bool> {
+        let begun = usize::from(self.rows_left_in_group > 0);
+        let group = self.next_group + 1 - begun;
+        self.decode_batch().map_err(|error| match error {
+            Error::Parquet { file, reason } => {
+                let groups = self.reader.num_row_groups();
+                let reason = format!("row group {group} of {groups}: {reason}");
+                Error::Parquet { file, reason }
+            }
+            other => other,
+        })
+    }
+
+    fn decode_batch(&mut self) -> Result<bool> {
         while self.rows_left_in_group == 0 {
             if self.next_group == self.reader.num_row_groups() {
                 return Ok(false);

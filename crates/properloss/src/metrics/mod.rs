@@ -7,6 +7,7 @@
 
 mod calibration;
 mod classes;
+mod counted;
 mod ranking;
 mod scoring;
 
@@ -16,6 +17,7 @@ pub use calibration::{
     reliability_curve,
 };
 pub use classes::{ClassMeasures, ClassSummary, most_probable};
+pub use counted::Measured;
 pub use ranking::auc;
 pub use scoring::{LOG_LOSS_CLIP, accuracy, brier, log_loss};
 

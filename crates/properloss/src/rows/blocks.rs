@@ -49,6 +49,21 @@ impl<'a> Block<'a> {
         Ok(Self { matrix, labels, weights })
     }
 
+    /// Its rows.
+    pub fn matrix(&self) -> Matrix<'a> {
+        self.matrix
+    }
+
+    /// Their labels.
+    pub fn labels(&self) -> &'a [u8] {
+        self.labels
+    }
+
+    /// Their weights; `None`: 1 each.
+    pub fn weights(&self) -> Option<&'a [f64]> {
+        self.weights
+    }
+
     /// What is known of the block before any question.
     pub fn facts(&self) -> BlockFacts {
         let (mut counts, mut weights) = ([0; 2], [0.0; 2]);
