@@ -27,11 +27,13 @@ def _rows(seed):
 
 
 def _classes(seed):
-    """Three classes in the plane, one of them with a hostile name."""
+    """Three classes in the plane; one of them has a hostile name, and so has a column."""
+    import pandas as pd
+
     rng = np.random.default_rng(seed)
     kind = rng.choice(3, 1200, p=[0.5, 0.3, 0.2])
     X = np.array([[0.0, 0.0], [2.0, 0.5], [0.5, 2.0]])[kind] + rng.normal(size=(1200, 2))
-    return X, np.array(["ant", "bee", HOSTILE])[kind]
+    return pd.DataFrame(X, columns=[HOSTILE, "x" * 10_000]), np.array(["ant", "bee", HOSTILE])[kind]
 
 
 @pytest.fixture(scope="session")
@@ -258,6 +260,30 @@ def test_the_picker_shows_one_class_and_its_sliders_count(browser, files):
             page.screenshot(path=f"{PICTURES}/classes.png", full_page=True)
 
 
+def test_the_link_of_a_class_is_read_out(browser, files):
+    model = pl.ProperLossClassifier().fit(*_classes(0))
+    with Page(browser, files / "classes.html") as opened:
+        page = opened.page
+        for number in (1, 3):
+            page.locator("#class-picker").select_option(str(number))
+            page.locator(f"#read-link-a-{number}").focus()
+            for key in ("ArrowRight", "PageDown", "Home", "End", "PageDown"):
+                page.keyboard.press(key)
+                u, p, softmax = _values(page.locator(f"#out-link-a-{number}").inner_text())
+                # The class has log-odds u under the softmax, the others are alike.
+                z = np.zeros(3)
+                z[number - 1] = u + np.log(2)
+                assert p == pytest.approx(model.link_.probabilities(z[None])[0, number - 1], rel=5.1e-5)
+                assert softmax == pytest.approx(1 / (1 + np.exp(-u)), rel=5.1e-5)
+        # The second model is another program's: its link is not known, and none is drawn.
+        assert page.locator("#figure-link-b-1").count() == 0
+        page.locator("#class-picker").select_option("2")
+        page.locator("#figure-weights-a-2 summary").click()
+        text = page.locator("#figure-weights-a-2 table").inner_text()
+        assert HOSTILE in text and "(10000 characters)" in text
+        assert page.evaluate("window.broken") is None and page.locator("img").count() == 0
+
+
 def test_classes_are_read_without_a_script(browser, files):
     with Page(browser, files / "classes.html", java_script_enabled=False) as opened:
         page = opened.page
@@ -289,7 +315,9 @@ def test_hostile_names_are_text(browser, files):
     assert len((files / "hostile.html").read_bytes()) < 1_000_000
 
 
-@pytest.mark.parametrize(("name", "scheme"), [("two", "light"), ("one", "dark"), ("classes", "light")])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("two", "light"), ("one", "dark"), ("classes", "light"), ("classes", "dark")]
+)
 def test_axe_finds_nothing_serious(browser, files, name, scheme):
     script = Path(os.environ.get("AXE", "target/browser/node_modules/axe-core/axe.min.js"))
     with Page(browser, files / f"{name}.html", color_scheme=scheme, bypass_csp=True) as opened:
@@ -306,8 +334,9 @@ def test_axe_finds_nothing_serious(browser, files, name, scheme):
         assert found == []
 
 
-def test_dark_and_print(browser, files):
-    with Page(browser, files / "one.html", color_scheme="dark", viewport={"width": 1000, "height": 800}) as opened:
+@pytest.mark.parametrize(("name", "end"), [("one", ""), ("classes", "-1")])
+def test_dark_and_print(browser, files, name, end):
+    with Page(browser, files / f"{name}.html", color_scheme="dark", viewport={"width": 1000, "height": 800}) as opened:
         page = opened.page
 
         def style(selector, name):
@@ -317,14 +346,16 @@ def test_dark_and_print(browser, files):
             return sum(int(v) for v in re.findall(r"\d+", colour)[:3])
 
         assert luminance(style("body", "backgroundColor")) < 150 < luminance(style("body", "color"))
-        assert luminance(style("#figure-murphy svg text", "fill")) > 500
+        assert luminance(style(f"#figure-murphy{end} svg text", "fill")) > 500
         if PICTURES:
-            page.screenshot(path=f"{PICTURES}/dark.png", full_page=True)
+            page.screenshot(path=f"{PICTURES}/dark-{name}.png", full_page=True)
         page.emulate_media(media="print")
         assert luminance(style("body", "backgroundColor")) in (0, 765)
         assert luminance(style("body", "color")) < 200
-        assert not page.locator("#threshold-slider").is_visible()
-        assert page.locator("#matrix-a").is_visible()
+        assert not page.locator(f"#threshold-slider{end}").is_visible()
+        assert page.locator(f"#matrix-a{end}").is_visible()
+        if PICTURES:
+            page.screenshot(path=f"{PICTURES}/print-{name}.png", full_page=True)
         pdf = page.pdf()
         assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page") > 1
 

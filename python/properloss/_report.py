@@ -221,7 +221,7 @@ def _tables(results: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in results.items():
         if np.ndim(value) == 0 and isinstance(value, Real | np.number) and np.isfinite(float(value)):
-            out[f"held-out {name}"] = _plain(value)
+            out[f"held-out {name.removeprefix('held_out_')}"] = _plain(value)
     for name in columns:
         same = [k for k in columns if k.startswith(f"{name}_") and len(columns[k]) == len(columns[name])]
         if same:

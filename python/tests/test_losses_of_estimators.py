@@ -36,6 +36,9 @@ def estimators() -> list[Any]:
         pl.CertifiedClassifier(max_iter=20, tol=0),
         pl.SlisotronClassifier(max_iter=20, tol=0),
         pl.GlmtronClassifier(link="cauchy", max_iter=20, tol=0),
+        pl.AveragedGlmtronClassifier(max_iter=20, tol=0),
+        pl.BregmanTronClassifier(target="previous", max_iter=20, tol=0),
+        pl.BregmanTronClassifier(target="refit", max_iter=20, tol=0),
         pl.CanonicalLossClassifier(loss=FLOOR),
         pl.CanonicalLossClassifier(loss=pl.CompositeLoss("probit")),
     ]
@@ -61,6 +64,11 @@ def test_every_estimator_has_a_proper_loss_that_can_be_transferred(seed: int) ->
         scale = np.abs(risk).max(axis=1)
         assert (np.diag(risk) <= risk.min(axis=1) + 1e-12 * scale).all(), (fitted, loss)
         assert loss.properness_violation(60) <= 0.0
+        # Transferred: other weights on other data, under the same loss, better than none.
+        moved = pl.CanonicalLossClassifier(loss=loss).fit(X_new, y_new)
+        assert moved.loss_ == loss and moved.link_ == fitted.link_
+        reached = loss.loss(y_new, moved.linear_score(X_new)).mean()
+        assert reached <= loss.loss(y_new, np.zeros(len(y_new))).mean() + 1e-12, (fitted, loss)
         if isinstance(fitted.link_, pl.IsotonicLink):
             continue  # where it is flat a probability has several scores
         # The loss of a score is that of its probability.
@@ -70,13 +78,6 @@ def test_every_estimator_has_a_proper_loss_that_can_be_transferred(seed: int) ->
         for label in (0, 1):
             direct, by_p = loss.loss(label, z), loss.partial_loss(label, own)
             assert np.allclose(direct[inside], by_p[inside], rtol=1e-7, atol=1e-9)
-    # Transferred: the loss of the default, on other data.
-    default = pl.ProperLossClassifier().fit(X, y)
-    moved = pl.CanonicalLossClassifier(loss=default.loss_).fit(X_new, y_new)
-    assert moved.loss_ == default.loss_
-    losses = moved.loss_.loss(y_new, moved.linear_score(X_new))
-    at_zero = moved.loss_.loss(y_new, np.zeros(len(y_new)))
-    assert losses.mean() <= at_zero.mean() + 1e-12
 
 
 def test_the_kind_is_said_with_its_reason() -> None:

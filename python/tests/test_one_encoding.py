@@ -140,6 +140,50 @@ def test_files_and_frames_give_the_same_bits(
     assert len(set(measured.values())) == 1, measured
 
 
+def test_several_classes_have_the_same_bits_too(
+    cli: str, table: Any, new: Any, tmp_path: pathlib.Path  # noqa: F811
+) -> None:
+    """Three classes: every library and every file, one model, read by the other side."""
+
+    def classed(frame: Any) -> Any:
+        risk = np.digitize(frame["age"] + 9 * frame["default"], [35, 55])
+        return frame.assign(default=np.array(["low", "middle", "high"])[risk])
+
+    table, new = classed(table), classed(new)
+    y, weight = table["default"], table["weight"].to_numpy()
+    expected = pl.ProperLossClassifier(missing="mean", cv=3).fit(table[FEATURES], y, weight)
+    assert expected.coef_.shape == (3, 11) and list(expected.classes_) == ["high", "low", "middle"]
+    others = in_python(new)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        p = expected.predict_proba(new[FEATURES])
+        for name in ("pandas categories", "pandas nullable", "polars", "arrow dates"):
+            fitted = pl.ProperLossClassifier(missing="mean", cv=3).fit(in_python(table)[name], y, weight)
+            assert np.array_equal(fitted.coef_, expected.coef_), name
+            assert np.array_equal(fitted.intercept_, expected.intercept_), name
+            assert np.array_equal(fitted.predict_proba(others[name]), p), name
+            assert np.array_equal(expected.predict_proba(others[name]), p), name
+    files, fresh = (write_files(f, tmp_path, n) for f, n in ((table, "loans"), (new, "new")))
+    expected.save(tmp_path / "python.json")
+    models = {"python": tmp_path / "python.json"}
+    for kind, path in files.items():
+        models[kind] = tmp_path / f"{kind}.json"
+        run(cli, "fit", path, "-o", models[kind], *FIT, "--cv", "3")
+    for name, model in models.items():
+        content = json.loads(model.read_text())
+        assert np.array_equal(content["weights"], expected.coef_), name
+        assert np.array_equal(content["intercepts"], expected.intercept_), name
+        for kind, path in fresh.items():
+            head, *rows = run(cli, "predict", model, path, "--quiet").split()
+            assert head == "probability_high,probability_low,probability_middle"
+            assert np.array_equal([[float(v) for v in row.split(",")] for row in rows], p), (name, kind)
+        loaded = pl.load(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            for frame in (new, polars.from_pandas(new), pyarrow.Table.from_pandas(new)):
+                assert np.array_equal(loaded.predict_proba(frame), p), name
+
+
 def test_a_table_of_numbers_is_as_before(table: Any, tmp_path: pathlib.Path) -> None:
     """No encoder: the same bits as the array, the strict names of scikit-learn."""
     y = table["default"].to_numpy()
