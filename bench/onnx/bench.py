@@ -55,6 +55,22 @@ def session(content: bytes) -> ort.InferenceSession:
     return ort.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
+def in_log_odds(rng: np.random.Generator, base: dict) -> dict:
+    """Knots from -14 to 14 in log-odds: in probability they crowd at 0 and 1."""
+    scores = np.linspace(-14, 14, 299) + rng.uniform(-0.03, 0.03, 299)
+    p = [0.0, *(1 / (1 + np.exp(-scores))).tolist(), 1.0]
+    slopes = rng.uniform(0.5, 2, 300) * np.diff(p)
+    v = np.concatenate([[0.0], np.cumsum(slopes) / slopes.sum()])
+    v[-1] = 1.0
+    return {"kind": "relative", "base": base, "p": p, "v": v.tolist()}
+
+
+def at_scores(rng: np.random.Generator, rows: int) -> dict:
+    """A link whose knots are scores of training rows: some all but meet."""
+    z = np.sort(2 * rng.normal(size=rows))
+    return {"kind": "piecewise", "z": z.tolist(), "u": np.linspace(0.0, 1.0, rows).tolist()}
+
+
 def main() -> None:
     rng = np.random.default_rng(0)
     weights = rng.normal(size=FEATURES) / np.sqrt(FEATURES) * 2
@@ -71,7 +87,9 @@ def main() -> None:
             "v": knots(rng, 20, decades=1),
         },
         "learned on the sigmoid, 300 pieces": {"kind": "relative", "base": sigmoid, "p": p, "v": v},
+        "learned on the sigmoid, 300 pieces in log-odds, as the default's": in_log_odds(rng, sigmoid),
         "learned, 300 pieces": {"kind": "piecewise", "z": z, "u": v},
+        "learned, 569 scores of a sample as knots": at_scores(rng, 569),
         **{name: {"kind": "builtin", "name": name} for name in _core.links() if name != "sigmoid"},
     }
     print(f"properloss {properloss.__version__}, onnxruntime {ort.__version__}, {ROWS} x {FEATURES}")

@@ -46,6 +46,20 @@ def links():
                 "p": p,
                 "v": v.tolist(),
             }
+    # Knots in log-odds, as the default's: in probability they crowd at 0 and 1.
+    for low, high in ((0.0, 1.0), (0.05, 0.9)):
+        scores = np.linspace(-14, 14, 280) + rng.uniform(-0.03, 0.03, 280)
+        p = np.concatenate([[0.0], 1 / (1 + np.exp(-scores)), [1.0]])
+        steps = rng.uniform(0.1, 4, 281) * np.diff(p)
+        v = low + (high - low) * np.concatenate([[0.0], np.cumsum(steps) / steps.sum()])
+        v[-1] = high
+        for name in ("sigmoid", "probit", "cauchy"):
+            found[f"in log-odds:{name}:{low}"] = {
+                "kind": "relative",
+                "base": {"kind": "builtin", "name": name},
+                "p": p.tolist(),
+                "v": v.tolist(),
+            }
     inner = found["relative:sigmoid:0.05"]
     found["relative:relative"] = {
         "kind": "relative",
