@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 MAKEFLAGS += --no-print-directory
-.PHONY: docs dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners test-export-full study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
+.PHONY: docs dist test-dist dependency-costs version public-api test-api test-msrv semver reproduce quality quality-summary quality-ablation quality-time bench-chain bench-train bench-onnx bench-scale bench-certified help demo test test-rust test-python test-browser test-oldest build-python bench-python test-learners test-export-full study-learners lint doc fmt fuzz clean certificate-coverage quality-multiclass time-multiclass
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,12 @@ bench-chain: $(VENV)/.installed ## the chain solver against a sort, scikit-learn
 bench-train: $(VENV)/.installed ## an iteration against the products of numpy and scipy, in one run
 	cargo build --release --quiet -p bench-train
 	$(PY) bench/train/bench.py
+
+bench-scale: build-python ## time, peak memory and rounds by rows (ROWS="1e5 1e6 1e7"), a real memory limit, workers
+	cargo build --release --quiet -p properloss-cli
+	$(PY) bench/scale/run.py --rows $(or $(ROWS),1e5 1e6 1e7)
+	$(PY) bench/scale/limit.py
+	$(PY) bench/scale/workers.py
 
 bench-onnx: build-python ## exported graphs against a plain sigmoid graph on onnxruntime, one thread
 	$(PY) bench/onnx/bench.py

@@ -167,7 +167,7 @@ fn several_blocks_differ_by_roundings() {
     sandbox.write("few.csv", table(500, 9, ','));
     sandbox.succeed("fit a.csv -o memory.json --ignore w");
     let streamed =
-        sandbox.run_with("fit - -o blocks.json --ignore w --memory 40MB", text.as_bytes());
+        sandbox.run_with("fit - -o blocks.json --ignore w --memory 32MB", text.as_bytes());
     assert_eq!(streamed.code, 0, "{}", streamed.stderr);
     assert!(streamed.stderr.contains("block(s) on disk"), "{}", streamed.stderr);
     assert!(!streamed.stderr.contains("in 1 block"), "{}", streamed.stderr);
@@ -344,7 +344,7 @@ fn a_full_disk_and_a_directory_that_cannot_be_written() {
     let outcome = sandbox.run("fit a.csv --ignore w --cache taken -o never.json");
     fails(&outcome, 1, &["taken: cannot write"]);
     let outcome = sandbox.run("fit a.csv --ignore w --cache taken/inner -o never.json");
-    fails(&outcome, 1, &["taken/inner: cannot write"]);
+    fails(&outcome, 1, &["taken/inner"]);
     assert_eq!(others(&sandbox, &["a.csv", "taken", "kept"]), Vec::<String>::new());
 }
 
@@ -379,12 +379,15 @@ fn what_cannot_be_streamed_says_so() {
 fn memory_is_noticed_before_it_is_taken() {
     let sandbox = Sandbox::new("stream-limit");
     sandbox.write("a.csv", table(400_000, 3, ','));
-    let (limit, fit) = ("ulimit -d 46000", "fit a.csv --ignore w -o");
+    let (limit, fit) = ("ulimit -d 45000", "fit a.csv --ignore w -o");
     let outcome = limited(&sandbox, limit, &format!("{fit} never.json"));
     fails(&outcome, 1, &["a.csv: reading it takes", "pass --memory"]);
     assert!(!sandbox.path("never.json").exists());
-    let outcome = limited(&sandbox, limit, &format!("{fit} model.json --memory 36MB --threads 2"));
+    let outcome = limited(&sandbox, limit, &format!("{fit} model.json --memory 32MB --threads 2"));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("block(s) on disk"), "{}", outcome.stderr);
+    // A disk that is full before the temporary blocks are written.
+    let outcome = limited(&sandbox, "ulimit -f 2000", &format!("{fit} never.json --memory 32MB"));
+    fails(&outcome, 1, &[".blocks: cannot write", "the disk is full"]);
     assert_eq!(others(&sandbox, &["a.csv", "model.json"]), Vec::<String>::new());
 }

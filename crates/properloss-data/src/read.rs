@@ -54,7 +54,9 @@ impl Format {
 
     /// By the first bytes (Parquet, IDX), then by the file name; memory without a telling name is
     /// CSV.
+    /// Of several files the first tells it.
     pub fn detect(source: &Source) -> Result<Self> {
+        let source = source.parts().first().unwrap_or(source);
         let name = source.name();
         let start = source.first_bytes(4)?;
         if start == b"PAR1" {

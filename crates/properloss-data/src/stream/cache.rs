@@ -17,6 +17,7 @@ use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
 use super::block_file::{BlockFile, Entry, Layout};
+use crate::atomic::AtomicFile;
 use crate::dataset::DataDescription;
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
@@ -191,7 +192,7 @@ pub struct Cached {
     pub description: DataDescription,
 }
 
-/// The cache in a directory, if there is one: refused if it is of other rows, if its blocks are larger
+/// The cache in a directory, which is made if it is not there, if there is one: refused if it is of other rows, if its blocks are larger
 /// than `block_bytes`, or if it is damaged.
 pub fn open(
     directory: &Path,
@@ -199,9 +200,19 @@ pub fn open(
     block_bytes: u64,
 ) -> Result<Option<Cached>> {
     let name = file_in(directory);
+    if directory.exists() && !directory.is_dir() {
+        let source = std::io::Error::new(std::io::ErrorKind::NotADirectory, "it is a file");
+        return Err(Error::Write { file: directory.to_path_buf(), source });
+    }
     let file = match File::open(&name) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            // A directory that cannot be written is found before anything is decoded.
+            let fail = |source| Error::Write { file: directory.to_path_buf(), source };
+            std::fs::create_dir_all(directory).map_err(fail)?;
+            drop(AtomicFile::create(&name)?);
+            return Ok(None);
+        }
         Err(error) => return Err(Error::read(&name, error)),
     };
     let stale = |reason: String| Error::StaleCache { file: name.clone(), reason };

@@ -1,6 +1,6 @@
 //! From a source of any format to blocks: one pass learns the encoding, one writes the rows.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::block_file::{BlockFile, Layout};
 use super::cache::{self, Cached, Fingerprint};
@@ -21,7 +21,7 @@ use crate::source::Source;
 pub enum Destination<'a> {
     /// A file that goes when the rows are no longer needed.
     Temporary,
-    /// A directory, for fits to come.
+    /// A directory, for fits to come; [`cache::open`] has looked at it.
     Kept(&'a Path, &'a Fingerprint),
 }
 
@@ -162,7 +162,7 @@ impl Pass<'_> {
         let mut out = match destination {
             Destination::Temporary => BlockWriter::unnamed(None, layout, block_bytes)?,
             Destination::Kept(directory, fingerprint) => {
-                let name = cache_file(directory)?;
+                let name = cache::file_in(directory);
                 let header = cache::header(fingerprint, self.encoder, layout, block_bytes);
                 BlockWriter::kept(&name, &header, layout, block_bytes)?
             }
@@ -245,13 +245,6 @@ impl Pass<'_> {
         }
         Ok(())
     }
-}
-
-/// The file in a directory of a cache, which is made if it is not there.
-fn cache_file(directory: &Path) -> Result<PathBuf> {
-    let fail = |source| Error::Write { file: directory.to_path_buf(), source };
-    std::fs::create_dir_all(directory).map_err(fail)?;
-    Ok(cache::file_in(directory))
 }
 
 impl Cached {
