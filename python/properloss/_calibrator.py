@@ -116,10 +116,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
     @_checked
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Learn from scores that the labels were not used for.
@@ -273,10 +270,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
         {scores}
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            One column for each of ``classes_``.
+        {class_probabilities}
         """
         p = self.predict(X)
         if p.ndim == 2:

@@ -87,8 +87,7 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
         display = cls.compute(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, thresholds=thresholds
         )
-        display.name = name
-        return display.plot(ax, **line_kw)
+        return display._named(name).plot(ax, **line_kw)
 
     @classmethod
     def compute(

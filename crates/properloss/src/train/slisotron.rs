@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::gradient_step::{Automatic, GradientStep, StepOptions};
+use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
     Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer, registry, run,
     stopping,
@@ -27,6 +27,8 @@ pub enum Isotonic {
 
 /// Beyond the data the link goes to 0 and to 1 with this slope.
 const END_SLOPE: f64 = 1.0;
+
+by_gradient_steps!(Slisotron, this => Automatic::Lipschitz(END_SLOPE));
 
 options! {
     /// SLIsotron.
@@ -62,20 +64,6 @@ impl Slisotron {
             l2: 0.0,
             max_norm: None,
             scaling: Scaling::default(),
-        }
-    }
-
-    /// Trains; the observer sees every iteration and may stop the run.
-    pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        run(self, &mut Local::new(sample), None, observer)
-    }
-
-    fn step_options(&self) -> StepOptions {
-        StepOptions {
-            step: self.step,
-            automatic: Automatic::Lipschitz(END_SLOPE),
-            l2: self.l2,
-            max_norm: self.max_norm,
         }
     }
 }
@@ -114,26 +102,16 @@ impl Trainer for Slisotron {
         let mut by_score = rows.by_score()?;
         let next = state.regression.fit(self.isotonic, &by_score)?;
         let link = std::mem::replace(&mut state.link, next);
-        let (score_min, score_max) = by_score.range();
+        let range = by_score.range();
         let moves = by_score.scores().iter().map(|&z| (state.link.u(z) - link.u(z)).abs());
         let link_change = moves.fold(0.0, f64::max);
         let loss = by_score.mean_loss(&state.link);
         by_score.predict(&state.regression.values)?;
-        Ok(ControlFlow::Continue(Iteration {
-            iteration: 0,
-            loss,
-            gap: moved.gap,
-            step: moved.eta,
-            score_min,
-            score_max,
-            slope_min: 0.0,
-            slope_max: match self.isotonic {
-                Isotonic::Pav => f64::INFINITY,
-                Isotonic::Lipschitz => 1.0,
-            },
-            link_change,
-            weight_change: moved.weight_change,
-        }))
+        let steepest = match self.isotonic {
+            Isotonic::Pav => f64::INFINITY,
+            Isotonic::Lipschitz => 1.0,
+        };
+        Ok(ControlFlow::Continue(moved.iteration(loss, range, (0.0, steepest), link_change)))
     }
 
     fn settled(&self, history: &[Iteration]) -> Option<Termination> {
@@ -205,13 +183,8 @@ fn through(z: &[f64], y: &[f64]) -> Result<IsotonicLink> {
 
 /// SLIsotron, as the registry lists it.
 pub(super) fn method() -> Method {
-    let mut options = vec![
-        registry::max_iter(1000),
-        registry::tol(
-            1e-6,
-            "Stop when loss and weights change by less than this, relatively; 0: never",
-        ),
-        registry::scaling(),
+    let mut options = registry::iterations(1e-6);
+    options.push(
         OptionSpec::new(
             "isotonic",
             Kind::Choice(&[
@@ -221,7 +194,7 @@ pub(super) fn method() -> Method {
             "The regression of the labels on the scores",
         )
         .word("pav"),
-    ];
+    );
     options.extend(registry::descent());
     Method {
         name: "slisotron",
