@@ -26,15 +26,7 @@ from properloss._export import ExportMixin, class_names
 from properloss._folds import CV, engine_folds
 from properloss._input import encode_labels, meant_weights
 from properloss._registry import keep
-from properloss._results import (
-    LARGEST,
-    SMALLEST,
-    SMOOTHNESS,
-    Table,
-    add_cost,
-    link_results,
-    two_columns,
-)
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results, two_columns
 
 
 @documented

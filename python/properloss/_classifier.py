@@ -25,14 +25,7 @@ from properloss._input import (
     training_input,
 )
 from properloss._registry import keep
-from properloss._results import (
-    LARGEST,
-    SMALLEST,
-    SMOOTHNESS,
-    Table,
-    add_cost,
-    link_results,
-)
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results
 
 _CLASS_WEIGHT = (
     "class_weight changes the probabilities: they are those of data with the classes in the"

@@ -175,7 +175,12 @@ ax : matplotlib Axes, default=None
 name : str, default=None
     The legend's entry, or the title.
 **line_kw : dict
-    Passed to ``ax.plot``.""",
+    Passed to ``ax.plot``.
+
+Returns
+-------
+self : object
+    With ``ax_``, ``figure_`` and what was drawn.""",
     "forecasts": """\
 Parameters
 ----------

@@ -41,11 +41,6 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
         """Draw it.
 
         {plot}
-
-        Returns
-        -------
-        self : object
-            With ``ax_``, ``figure_``, ``line_``, ``reference_line_``.
         """
         ax = _axes.new_axes(self, ax)
         # Blue at first; a second curve in the same axes has another colour, its reference no name.

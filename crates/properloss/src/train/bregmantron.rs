@@ -8,7 +8,7 @@ use super::link_step::{LinkFit, LinkStep};
 use super::settings::{POSITIVE, SHARE};
 use super::{
     Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
-    Termination, Trainer, registry, run, stopping,
+    Stepped, Termination, Trainer, registry, run, stopping,
 };
 use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
@@ -152,11 +152,7 @@ impl Trainer for BregmanTron {
         Ok(BregmanTronState { descent, link })
     }
 
-    fn step(
-        &self,
-        state: &mut BregmanTronState,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut BregmanTronState, rows: &mut dyn Rows) -> Stepped {
         // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
         let moved = state.descent.advance(rows, self.step_options())?;
         // Step 2: order the examples by w_{t+1}·x.

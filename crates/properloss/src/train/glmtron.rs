@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer,
-    registry, run, stopping,
+    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination,
+    Trainer, registry, run, stopping,
 };
 use crate::design::Scaling;
 use crate::error::Result;
@@ -66,11 +66,7 @@ impl Trainer for Glmtron {
         GradientStep::start(rows, self.step_options())
     }
 
-    fn step(
-        &self,
-        state: &mut GradientStep,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut GradientStep, rows: &mut dyn Rows) -> Stepped {
         // w <- w + eta E[(y - u(w·x)) x]
         let moved = state.advance_under(rows, &*self.link, self.step_options())?;
         let range = rows.reach(0.0)?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer, registry, run,
-    stopping,
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination, Trainer,
+    registry, run, stopping,
 };
 use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
 use crate::design::{Intercept, Scaling};
@@ -91,11 +91,7 @@ impl Trainer for Slisotron {
         Ok(SlisotronState { descent, link, regression })
     }
 
-    fn step(
-        &self,
-        state: &mut SlisotronState,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Stepped {
         // Step 1: w_{t+1} = w_t - eta E[(u_t(w_t·x) - y) x].
         let moved = state.descent.advance(rows, self.step_options())?;
         // Steps 2 and 3: order the examples by z = w_{t+1}·x. Step 4: regress the labels on z.
