@@ -1,6 +1,5 @@
 //! Averaged GLMTron: the mean of all weights that GLMTron passes through.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::gradient_step::GradientStep;
