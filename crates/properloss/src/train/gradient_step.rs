@@ -191,7 +191,8 @@ impl GradientStep {
         Ok(Moved { eta, gap: norm(gradient), weight_change })
     }
 
-    /// The largest trial of `2 eta, eta, eta/2, ...` with `l(w + eta g) <= l(w) - eta |g|^2 / 2`.
+    /// The largest trial of `2 eta, eta, eta/2, ...` with `l(w + eta g) <= l(w) - eta |g|^2 / 2`. Apart from the
+    /// search of `optimize/`, which starts at a Newton step and asks for slopes: here a loss is all that is known.
     fn search(
         &mut self,
         rows: &mut dyn Rows,
