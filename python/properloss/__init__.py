@@ -55,50 +55,20 @@ if TYPE_CHECKING:
 
 #: Where each public name lives.
 _HOME = {
-    "properloss._calibrated": ("ProperCalibratedClassifierCV",),
-    "properloss._calibrator": ("ProperCalibrator",),
-    "properloss._classifier": ("ProperLossClassifier",),
-    "properloss._core": (
-        "CanonicalLoss",
-        "Cauchy",
-        "ChainSolution",
-        "ClippedLine",
-        "Cloglog",
-        "CompositeLoss",
-        "InverseLink",
-        "IsotonicLink",
-        "Loglog",
-        "Loss",
-        "Matsushita",
-        "PiecewiseLink",
-        "Probit",
-        "RelativeLink",
-        "Sigmoid",
-        "isotonic",
-        "link",
-        "links",
-        "solve_chain",
-        "__version__",
-    ),
-    "properloss._model_file": ("load",),
-    "properloss._report": ("Report", "report"),
-    "properloss.estimators": (
-        "BregmanTronClassifier",
-        "CanonicalLossClassifier",
-        "CertifiedClassifier",
-        "GlmtronClassifier",
-        "SlisotronClassifier",
-    ),
-    "properloss.plotting": (
-        "ConvergenceDisplay",
-        "DecisionCurveDisplay",
-        "LinkDisplay",
-        "LossDisplay",
-        "MurphyDisplay",
-        "ReliabilityDisplay",
-    ),
+    "properloss._calibrated": "ProperCalibratedClassifierCV",
+    "properloss._calibrator": "ProperCalibrator",
+    "properloss._classifier": "ProperLossClassifier",
+    "properloss._core": "CanonicalLoss Cauchy ChainSolution ClippedLine Cloglog CompositeLoss InverseLink"
+    " IsotonicLink Loglog Loss Matsushita PiecewiseLink Probit RelativeLink Sigmoid isotonic link links"
+    " solve_chain __version__",
+    "properloss._model_file": "load",
+    "properloss._report": "Report report",
+    "properloss.estimators": "BregmanTronClassifier CanonicalLossClassifier CertifiedClassifier"
+    " GlmtronClassifier SlisotronClassifier",
+    "properloss.plotting": "ConvergenceDisplay DecisionCurveDisplay LinkDisplay LossDisplay MurphyDisplay"
+    " ReliabilityDisplay",
 }
-_LAZY = {name: module for module, names in _HOME.items() for name in names}
+_LAZY = {name: module for module, names in _HOME.items() for name in names.split()}
 _SUBMODULES = ("estimators", "learners", "metrics", "onnx", "plotting")
 
 __all__ = sorted([*_LAZY, *_SUBMODULES])

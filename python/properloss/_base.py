@@ -23,6 +23,7 @@ from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressL
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 def _checked(fit: _F) -> _F:
@@ -278,12 +279,7 @@ class ProperClassifier(
         z : ndarray of shape (n_samples,)
             ``decision_function(X) + threshold_``.
         """
-        check_is_fitted(self)
-        rows = prediction_input(self, X)
-        try:
-            return self._model.scores(rows)
-        except _core.NotFiniteError as error:
-            raise explain_not_finite(self, rows, error) from None
+        return self._of_rows(X, lambda rows: self._model.scores(rows))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the two classes.
@@ -292,10 +288,14 @@ class ProperClassifier(
 
         {two_probabilities}
         """
+        return self._of_rows(X, lambda rows: self._model.predict_proba(rows))
+
+    def _of_rows(self, X: Any, predict: Callable[[Any], _T]) -> _T:
+        """What ``predict`` makes of checked rows; a value that is not finite is named."""
         check_is_fitted(self)
         rows = prediction_input(self, X)
         try:
-            return self._model.predict_proba(rows)
+            return predict(rows)
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
 

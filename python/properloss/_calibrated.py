@@ -86,10 +86,8 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         Rounds of the estimator of each fold, with ``early_stopping``.
     relink_gain_ : float
         Nats gained by ``relink``; 0 where its models were not kept.
-    n_features_in_ : int
-        Number of features, if the estimator tells it.
-    feature_names_in_ : ndarray of str
-        Their names, if the estimator tells them.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features and their names, if the estimator tells them.
 
     Examples
     --------
@@ -125,23 +123,15 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         self,
         estimator: Any = None,
         *,
-        cv: Any = 5,
-        ensemble: bool | Literal["pooled"] = "pooled",
-        early_stopping: Any = False,
-        relink: bool = False,
-        weights: Literal["counts", "relative"] = "counts",
-        random_state: Any = 0,
+        cv: Any = 5, ensemble: bool | Literal["pooled"] = "pooled", early_stopping: Any = False,
+        relink: bool = False, weights: Literal["counts", "relative"] = "counts", random_state: Any = 0,
     ) -> None:
         keep(self, locals())
 
     @_checked
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        **fit_params: Any,
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None, **fit_params: Any,
     ) -> Self:
         """Fit the estimator on folds and the calibrator on its held-out scores.
 

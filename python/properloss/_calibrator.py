@@ -26,15 +26,7 @@ from properloss._export import ExportMixin, class_names
 from properloss._folds import CV, engine_folds
 from properloss._input import encode_labels, meant_weights
 from properloss._registry import keep
-from properloss._results import (
-    LARGEST,
-    SMALLEST,
-    SMOOTHNESS,
-    Table,
-    add_cost,
-    link_results,
-    two_columns,
-)
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results, two_columns
 
 
 @documented
@@ -116,10 +108,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
     @_checked
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
         """Learn from scores that the labels were not used for.
@@ -273,10 +262,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
         {scores}
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            One column for each of ``classes_``.
+        {class_probabilities}
         """
         p = self.predict(X)
         if p.ndim == 2:

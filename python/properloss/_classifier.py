@@ -22,18 +22,10 @@ from properloss._folds import CV, engine_folds
 from properloss._input import (
     explain_not_finite,
     meant_weights,
-    prediction_input,
     training_input,
 )
 from properloss._registry import keep
-from properloss._results import (
-    LARGEST,
-    SMALLEST,
-    SMOOTHNESS,
-    Table,
-    add_cost,
-    link_results,
-)
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results
 
 _CLASS_WEIGHT = (
     "class_weight changes the probabilities: they are those of data with the classes in the"
@@ -426,10 +418,7 @@ class ProperLossClassifier(ProperClassifier):
 
         {rows}
 
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes)
-            One column for each of ``classes_``.
+        {class_probabilities}
         """
         if self._several():
             mixture: _core.VectorMixture = getattr(self, "link_")
@@ -452,11 +441,7 @@ class ProperLossClassifier(ProperClassifier):
         """
         if not self._several():
             return super().decision_function(X)
-        rows = prediction_input(self, X)
-        try:
-            return _multiclass.scores(self, rows)
-        except _core.NotFiniteError as error:
-            raise explain_not_finite(self, rows, error) from None
+        return self._of_rows(X, lambda rows: _multiclass.scores(self, rows))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row.

@@ -59,6 +59,16 @@ Returns
 -------
 p : ndarray of shape (n_samples, 2)
     One column for each of ``classes_``, strictly between 0 and 1.""",
+    "class_probabilities": """\
+Returns
+-------
+p : ndarray of shape (n_samples, n_classes)
+    One column for each of ``classes_``.""",
+    "one_a_row": """\
+Returns
+-------
+derivative : ndarray of shape (n_samples,)
+    One a row.""",
     "predicted": """\
 Returns
 -------
@@ -142,8 +152,14 @@ slope_ratio_ : float
 link : InverseLink or str, default="sigmoid"
     From score to probability: a named link, or one that was learned.
 loss : {"auto", "canonical", "log"}, default="auto"
-    See :class:`Objective`.""",
+    See :class:`Objective`.
+
+Attributes
+----------""",
     "booster_attributes": """\
+{features}
+classes_ : ndarray of shape (2,)
+    The two labels.
 link_ : InverseLink
     From ``linear_score`` to a probability.
 start_ : float
@@ -159,7 +175,12 @@ ax : matplotlib Axes, default=None
 name : str, default=None
     The legend's entry, or the title.
 **line_kw : dict
-    Passed to ``ax.plot``.""",
+    Passed to ``ax.plot``.
+
+Returns
+-------
+self : object
+    With ``ax_``, ``figure_`` and what was drawn.""",
     "forecasts": """\
 Parameters
 ----------

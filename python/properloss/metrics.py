@@ -242,15 +242,7 @@ def maximum_calibration_error(
 ) -> float:
     """Largest distance of predicted probability and share of positives over bins.
 
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, pos_label, n_bins, strategy
-        As :func:`expected_calibration_error`.
-
-    Returns
-    -------
-    mce : float
-        The largest distance.
+    Its parameters are those of :func:`expected_calibration_error`.
 
     Examples
     --------

@@ -5,7 +5,7 @@ use std::path::Path;
 use properloss::multiclass::ClassSample;
 use properloss::sample::Matrix;
 
-use crate::dataset::{DataDescription, Dataset, Features};
+use crate::dataset::{DataDescription, Dataset, Features, shape_and_matrix};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Result};
 use crate::labels::Classes;
@@ -30,20 +30,7 @@ pub struct ClassDataset {
 }
 
 impl ClassDataset {
-    /// Number of examples.
-    pub fn rows(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// Number of features.
-    pub fn columns(&self) -> usize {
-        self.features.columns()
-    }
-
-    /// The feature matrix as the core borrows it.
-    pub fn matrix(&self) -> Result<Matrix<'_>> {
-        self.features.matrix()
-    }
+    shape_and_matrix!();
 
     /// Rows, labels and weights as the core takes them; checks them once more.
     pub fn sample(&self) -> Result<ClassSample<'_>> {

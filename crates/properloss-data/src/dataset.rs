@@ -172,21 +172,29 @@ pub struct Dataset {
     pub description: DataDescription,
 }
 
+/// The shape of `features` with their `labels`, and the matrix that the core borrows.
+macro_rules! shape_and_matrix {
+    () => {
+        /// Number of examples.
+        pub fn rows(&self) -> usize {
+            self.labels.len()
+        }
+
+        /// Number of features.
+        pub fn columns(&self) -> usize {
+            self.features.columns()
+        }
+
+        /// The feature matrix as the core borrows it.
+        pub fn matrix(&self) -> Result<Matrix<'_>> {
+            self.features.matrix()
+        }
+    };
+}
+pub(crate) use shape_and_matrix;
+
 impl Dataset {
-    /// Number of examples.
-    pub fn rows(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// Number of features.
-    pub fn columns(&self) -> usize {
-        self.features.columns()
-    }
-
-    /// The feature matrix as the core borrows it.
-    pub fn matrix(&self) -> Result<Matrix<'_>> {
-        self.features.matrix()
-    }
+    shape_and_matrix!();
 
     /// Rows, labels and weights as the core's trainers take them; checks them once more.
     pub fn sample(&self) -> Result<Sample<'_>> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use numpy::PyReadonlyArray1;
-use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks};
+use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, Stop, Take};
 use properloss_data::DataDescription;
 use properloss_data::options::Storage;
 use properloss_data::stream;
@@ -93,12 +93,7 @@ impl Blocks for Asked {
         &self.facts
     }
 
-    fn ask(
-        &self,
-        question: &BlockQuestion,
-        _: &(dyn Fn() -> bool + Sync),
-        take: &mut dyn FnMut(BlockAnswer) -> properloss::Result<()>,
-    ) -> properloss::Result<()> {
+    fn ask(&self, question: &BlockQuestion, _: Stop, take: Take) -> properloss::Result<()> {
         let answers = self.answers(&question.to_bytes()).map_err(|error| {
             let reason = error.to_string();
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);

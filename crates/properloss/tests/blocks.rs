@@ -6,7 +6,7 @@ mod congruence;
 use congruence::Congruence;
 use properloss::Error;
 use properloss::proper::{Folds, ProperFit, ProperLoss};
-use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks};
+use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, Stop, Take};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 
 /// Rows whose true link is not the sigmoid, so that the weights are fitted again under it.
@@ -116,12 +116,7 @@ impl Blocks for InMemory<'_> {
         &self.facts
     }
 
-    fn ask(
-        &self,
-        question: &BlockQuestion,
-        stop: &(dyn Fn() -> bool + Sync),
-        take: &mut dyn FnMut(BlockAnswer) -> properloss::Result<()>,
-    ) -> properloss::Result<()> {
+    fn ask(&self, question: &BlockQuestion, stop: Stop, take: Take) -> properloss::Result<()> {
         let answer = |k: usize| self.with(k, |block| block.answer(question, k, stop));
         let count = self.facts.len();
         let mut answers: Vec<(usize, BlockAnswer)> = Vec::new();

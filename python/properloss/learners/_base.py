@@ -88,13 +88,8 @@ class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
 
     @_checked
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        eval_set: tuple[Any, Any] | None = None,
-        eval_sample_weight: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *,
+        eval_set: tuple[Any, Any] | None = None, eval_sample_weight: ArrayLike | None = None,
         patience: int = 50,
     ) -> Self:
         """Boost under the loss.

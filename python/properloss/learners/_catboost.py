@@ -30,15 +30,9 @@ class ProperCatBoostClassifier(Learner):
     estimator : CatBoostClassifier, default=None
         The booster's parameters; ``loss_function``, ``eval_metric`` and class weights are not used.
     {booster_parameters}
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
     booster_ : catboost.CatBoost
         What was trained.
     {booster_attributes}
-    {features}
     """
 
     _kind: ClassVar[str] = "catboost"

@@ -25,15 +25,9 @@ class ProperLGBMClassifier(Learner):
     estimator : LGBMClassifier, default=None
         The booster's parameters; ``objective`` and ``class_weight`` are not used.
     {booster_parameters}
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
     booster_ : lightgbm.Booster or None
         What was trained; None where no feature could be split.
     {booster_attributes}
-    {features}
     """
 
     _kind: ClassVar[str] = "lightgbm"

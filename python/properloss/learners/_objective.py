@@ -111,9 +111,7 @@ class Objective:
 
         {labels_and_scores}
 
-        Returns
-        -------
-        gradient : ndarray of shape (n_samples,)
+        {one_a_row}
         """
         y, z = _columns(y, z)
         if self._canonical is not None:
@@ -127,9 +125,7 @@ class Objective:
 
         {labels_and_scores}
 
-        Returns
-        -------
-        hessian : ndarray of shape (n_samples,)
+        {one_a_row}
         """
         _, z = _columns(y, z)
         return np.maximum(self._hessian(z), self._least)

@@ -25,15 +25,9 @@ class ProperXGBClassifier(Learner):
         The booster's parameters; ``objective``, ``base_score`` and ``scale_pos_weight`` are not
         used.
     {booster_parameters}
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-        The two labels.
     booster_ : xgboost.Booster
         What was trained.
     {booster_attributes}
-    {features}
     """
 
     _kind: ClassVar[str] = "xgboost"

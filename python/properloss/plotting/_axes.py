@@ -32,6 +32,12 @@ class Display:
 class ForecastDisplay(Display):
     """A picture of probabilities beside labels, of any classifier."""
 
+    name: str | None
+
+    def _named(self, name: str | None) -> Self:
+        self.name = name
+        return self
+
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None,

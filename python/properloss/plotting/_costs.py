@@ -41,11 +41,6 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
         """Draw it.
 
         {plot}
-
-        Returns
-        -------
-        self : object
-            With ``ax_``, ``figure_``, ``line_``, ``reference_line_``.
         """
         ax = _axes.new_axes(self, ax)
         # Blue at first; a second curve in the same axes has another colour, its reference no name.
@@ -87,8 +82,7 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
         display = cls.compute(
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label, thresholds=thresholds
         )
-        display.name = name
-        return display.plot(ax, **line_kw)
+        return display._named(name).plot(ax, **line_kw)
 
     @classmethod
     def compute(

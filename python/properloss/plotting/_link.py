@@ -57,11 +57,6 @@ class LinkDisplay(_axes.Display):
         """Draw it.
 
         {plot}
-
-        Returns
-        -------
-        self : LinkDisplay
-            With ``ax_``, ``figure_``, ``line_``, ``bins_``.
         """
         _axes.drawable("the link", self.z, self.u)
         ax = _axes.new_axes(self, ax)

@@ -58,11 +58,6 @@ class LossDisplay(_axes.Display):
         """Draw it.
 
         {plot}
-
-        Returns
-        -------
-        self : LossDisplay
-            With ``ax_``, ``figure_``, ``lines_``.
         """
         _axes.drawable("the loss", self.positive, self.negative)
         ax = _axes.new_axes(self, ax)

@@ -183,8 +183,7 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
             y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label,
             level=level, n_resamples=n_resamples, random_state=random_state,
         )
-        display.name = name
-        return display.plot(ax, **line_kw)
+        return display._named(name).plot(ax, **line_kw)
 
     @classmethod
     def compute(

@@ -138,10 +138,6 @@ impl Table for CsvTable {
         &self.columns
     }
 
-    fn select(&mut self, _: &[usize]) -> Result<()> {
-        Ok(())
-    }
-
     fn next_row(&mut self) -> Result<Option<Position>> {
         if self.first_is_row {
             self.first_is_row = false;

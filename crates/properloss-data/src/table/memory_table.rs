@@ -54,10 +54,6 @@ impl Table for MemoryTable {
         &self.names
     }
 
-    fn select(&mut self, _: &[usize]) -> Result<()> {
-        Ok(())
-    }
-
     fn next_row(&mut self) -> Result<Option<Position>> {
         if self.next == self.rows {
             return Ok(None);

@@ -147,7 +147,8 @@ impl Walk {
         walk
     }
 
-    /// Takes the trial if it decreases the objective enough (then true); else shortens the step.
+    /// Takes the trial if it decreases the objective enough (then true); else shortens the step. A search in
+    /// pieces, unlike that of `optimize/`: one pass over the rows tries the steps of all models.
     fn judge(&mut self, state: &mut State, sums: Sums, penalty: &[f64]) -> bool {
         let before = penalised(state.loss, &state.w, penalty);
         let after = penalised(sums.loss, &self.trial, penalty);

@@ -18,7 +18,8 @@ const MAX_EVALUATIONS: usize = 60;
 /// slope must have changed accordingly while the value has not risen beyond rounding (Hager and
 /// Zhang's form); and the slope must have flattened, so that steps are not too short. Tried
 /// first is 1, the full Newton step; a bracket of a too-short and a too-long step is then cut where
-/// its slopes say the zero lies, kept away from its ends.
+/// its slopes say the zero lies, kept away from its ends. The one search along a direction whose slopes are known;
+/// gradient steps and descents of several models at once judge by values alone, where they stand.
 pub(super) fn search(along: &mut Along<'_>, value: f64, slope: f64) -> Result<Option<f64>> {
     if slope.is_nan() || slope >= 0.0 {
         return Ok(None);

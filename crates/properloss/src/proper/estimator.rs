@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::link::InverseLink;
 use crate::rows::Rows;
 use crate::train::{
-    Fit, Iteration, Kind, Method, Model, OptionSpec, Stage, Termination, Trainer, Value,
+    Fit, Iteration, Kind, Method, Model, OptionSpec, Stage, Stepped, Termination, Trainer, Value,
 };
 
 /// As the registry lists it.
@@ -80,11 +80,7 @@ impl Trainer for ProperLoss {
         State::new(rows.shape())
     }
 
-    fn step(
-        &self,
-        state: &mut State,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut State, rows: &mut dyn Rows) -> Stepped {
         let iteration = state.step(self, rows)?;
         Ok(iteration.map_or(ControlFlow::Break(Termination::Converged), ControlFlow::Continue))
     }

@@ -131,18 +131,18 @@ impl BlockFacts {
     }
 }
 
+/// Says whether to give up.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+/// Takes the answers as they come.
+pub type Take<'a> = &'a mut dyn FnMut(BlockAnswer) -> Result<()>;
+
 /// Whoever holds the blocks.
 pub trait Blocks: Send + Sync {
     /// What is known of every block, in their order.
     fn facts(&self) -> &[BlockFacts];
 
     /// Puts a question to every block and hands the answers on *in the order of the blocks*.
-    fn ask(
-        &self,
-        question: &BlockQuestion,
-        stop: &(dyn Fn() -> bool + Sync),
-        take: &mut dyn FnMut(BlockAnswer) -> Result<()>,
-    ) -> Result<()>;
+    fn ask(&self, question: &BlockQuestion, stop: Stop<'_>, take: Take<'_>) -> Result<()>;
 }
 
 /// All rows of some blocks, for the methods that ask in parts.

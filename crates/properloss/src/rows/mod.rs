@@ -20,7 +20,7 @@ mod question;
 mod terms;
 
 pub use crate::proper::{BlockAnswer, BlockQuestion};
-pub use blocks::{Block, BlockFacts, Blocks, InBlocks};
+pub use blocks::{Block, BlockFacts, Blocks, InBlocks, Stop, Take};
 pub use by_score::ByScore;
 pub use local::Local;
 pub use question::{Answer, LinkRef, Predictions, Question};

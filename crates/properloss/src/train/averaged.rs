@@ -1,10 +1,9 @@
 //! Averaged GLMTron: the mean of all weights that GLMTron passes through.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::gradient_step::GradientStep;
-use super::{Glmtron, Iteration, Method, Termination, Trainer, glmtron};
+use super::{Glmtron, Iteration, Method, Stepped, Termination, Trainer, glmtron};
 use crate::error::Result;
 use crate::link::InverseLink;
 use crate::rows::Rows;
@@ -32,11 +31,7 @@ impl Trainer for Averaged {
         Ok(State { last, mean, count: 0 })
     }
 
-    fn step(
-        &self,
-        state: &mut State,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut State, rows: &mut dyn Rows) -> Stepped {
         let iteration = self.0.step(&mut state.last, rows)?;
         // mean_t = mean_{t-1} + (w_t - mean_{t-1}) / t
         state.count += 1;

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::gradient_step::{Automatic, GradientStep, StepOptions};
+use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::link_step::{LinkFit, LinkStep};
 use super::settings::{POSITIVE, SHARE};
 use super::{
     Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
-    Termination, Trainer, registry, run, stopping,
+    Stepped, Termination, Trainer, registry, run, stopping,
 };
 use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
@@ -48,6 +48,8 @@ pub enum EndSlope {
     /// `N_t`: the narrowest link.
     Max,
 }
+
+by_gradient_steps!(BregmanTron, this => Automatic::Lipschitz(this.slope_max));
 
 options! {
     /// BregmanTron and its variants.
@@ -115,20 +117,6 @@ impl BregmanTron {
         }
     }
 
-    /// Trains; the observer sees every iteration and may stop the run.
-    pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        run(self, &mut Local::new(sample), None, observer)
-    }
-
-    fn step_options(&self) -> StepOptions {
-        StepOptions {
-            step: self.step,
-            automatic: Automatic::Lipschitz(self.slope_max),
-            l2: self.l2,
-            max_norm: self.max_norm,
-        }
-    }
-
     fn check(&self) -> Result<()> {
         super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
         let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
@@ -164,31 +152,16 @@ impl Trainer for BregmanTron {
         Ok(BregmanTronState { descent, link })
     }
 
-    fn step(
-        &self,
-        state: &mut BregmanTronState,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut BregmanTronState, rows: &mut dyn Rows) -> Stepped {
         // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
         let moved = state.descent.advance(rows, self.step_options())?;
         // Step 2: order the examples by w_{t+1}·x.
         let by_score = rows.by_score()?;
-        let (score_min, score_max) = by_score.range();
+        let range = by_score.range();
         // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
         // Step 4: u_{t+1} = fit(y_hat_{t+1}).
         let LinkFit { slope_min, slope_max, change, loss } = state.link.fit(self, by_score)?;
-        Ok(ControlFlow::Continue(Iteration {
-            iteration: 0,
-            loss,
-            gap: moved.gap,
-            step: moved.eta,
-            score_min,
-            score_max,
-            slope_min,
-            slope_max,
-            link_change: change,
-            weight_change: moved.weight_change,
-        }))
+        Ok(ControlFlow::Continue(moved.iteration(loss, range, (slope_min, slope_max), change)))
     }
 
     fn settled(&self, history: &[Iteration]) -> Option<Termination> {
@@ -222,13 +195,8 @@ pub(super) fn method(name: &'static str) -> Method {
         LinkObjective::Bregman => "bregman",
         LinkObjective::Quadratic => "quadratic",
     };
-    let mut options = vec![
-        registry::max_iter(1000),
-        registry::tol(
-            1e-5,
-            "Stop when loss and weights change by less than this, relatively; 0: never",
-        ),
-        registry::scaling(),
+    let mut options = registry::iterations(1e-5);
+    options.extend([
         OptionSpec::new("slope_min", POSITIVE, "The least slope of the link").number(0.01),
         OptionSpec::new("slope_max", POSITIVE, "The largest slope of the link").number(1.0),
         OptionSpec::new(
@@ -251,7 +219,7 @@ pub(super) fn method(name: &'static str) -> Method {
             Kind::Link,
             "The link to start from: a line or a learned link",
         ),
-    ];
+    ]);
     options.extend(registry::descent());
     let build: fn(Checked<'_>, &mut Settings, &Shape) -> Result<Box<dyn Estimator>> = match name {
         "labels" => |s, _, _| build(Target::Labels, s),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::settings::NOT_NEGATIVE;
 use super::{
     Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
-    Termination, Trainer, registry, run,
+    Stepped, Termination, Trainer, registry, run,
 };
 use crate::design::Scaling;
 use crate::error::{Error, Result};
@@ -101,11 +101,7 @@ impl Trainer for CanonicalLossTrainer {
         state.refresh(&self.problem(), rows)
     }
 
-    fn step(
-        &self,
-        state: &mut Newton,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut Newton, rows: &mut dyn Rows) -> Stepped {
         if state.at().gradient_norm <= self.tol {
             return Ok(ControlFlow::Break(Termination::Converged));
         }

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::gradient_step::{Automatic, GradientStep, StepOptions};
+use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer,
-    registry, run, stopping,
+    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination,
+    Trainer, registry, run, stopping,
 };
 use crate::design::Scaling;
 use crate::error::Result;
@@ -14,6 +14,8 @@ use crate::link::{InverseLink, LinkSpec};
 use crate::options::options;
 use crate::rows::{Local, Rows};
 use crate::sample::Sample;
+
+by_gradient_steps!(Glmtron, this => Automatic::LineSearch);
 
 options! {
     /// GLMTron (Kakade et al. 2011; a baseline of the paper, there with the sigmoid).
@@ -53,20 +55,6 @@ impl Glmtron {
             fit_intercept: true,
         }
     }
-
-    /// Trains; the observer sees every iteration and may stop the run.
-    pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        run(self, &mut Local::new(sample), None, observer)
-    }
-
-    fn step_options(&self) -> StepOptions {
-        StepOptions {
-            step: self.step,
-            automatic: Automatic::LineSearch,
-            l2: self.l2,
-            max_norm: self.max_norm,
-        }
-    }
 }
 
 impl Trainer for Glmtron {
@@ -78,26 +66,12 @@ impl Trainer for Glmtron {
         GradientStep::start(rows, self.step_options())
     }
 
-    fn step(
-        &self,
-        state: &mut GradientStep,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut GradientStep, rows: &mut dyn Rows) -> Stepped {
         // w <- w + eta E[(y - u(w·x)) x]
         let moved = state.advance_under(rows, &*self.link, self.step_options())?;
-        let (score_min, score_max) = rows.reach(0.0)?;
-        Ok(ControlFlow::Continue(Iteration {
-            iteration: 0,
-            loss: rows.loss(&*self.link, 0.0)?,
-            gap: moved.gap,
-            step: moved.eta,
-            score_min,
-            score_max,
-            slope_min: 0.0,
-            slope_max: f64::INFINITY,
-            link_change: 0.0,
-            weight_change: moved.weight_change,
-        }))
+        let range = rows.reach(0.0)?;
+        let loss = rows.loss(&*self.link, 0.0)?;
+        Ok(ControlFlow::Continue(moved.iteration(loss, range, (0.0, f64::INFINITY), 0.0)))
     }
 
     fn settled(&self, history: &[Iteration]) -> Option<Termination> {
@@ -111,16 +85,9 @@ impl Trainer for Glmtron {
 
 /// GLMTron, as the registry lists it.
 pub(super) fn method() -> Method {
-    let mut options = vec![
-        OptionSpec::new("link", Kind::Link, "The fixed link").link("sigmoid"),
-        registry::max_iter(1000),
-        registry::tol(
-            1e-6,
-            "Stop when loss and weights change by less than this, relatively; 0: never",
-        ),
-        registry::scaling(),
-        registry::fit_intercept(),
-    ];
+    let mut options = vec![OptionSpec::new("link", Kind::Link, "The fixed link").link("sigmoid")];
+    options.extend(registry::iterations(1e-6));
+    options.push(registry::fit_intercept());
     options.extend(registry::descent());
     Method {
         name: "glmtron",

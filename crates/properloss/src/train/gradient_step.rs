@@ -1,6 +1,6 @@
 //! Step 1, shared by the gradient trainers: `w_{t+1} = w_t + eta (mu_y - mu_t)`, then `z = X w`.
 
-use super::Step;
+use super::{Iteration, Step};
 use crate::error::Result;
 use crate::link::InverseLink;
 use crate::rows::{Predictions, Rows};
@@ -54,6 +54,51 @@ pub(super) struct Moved {
     /// `|w_{t+1} - w_t| / |w_{t+1}|`.
     pub weight_change: f64,
 }
+
+impl Moved {
+    /// The iteration that this step began; the run numbers it.
+    pub(super) fn iteration(
+        self,
+        loss: f64,
+        (score_min, score_max): (f64, f64),
+        (slope_min, slope_max): (f64, f64),
+        link_change: f64,
+    ) -> Iteration {
+        let Self { eta: step, gap, weight_change } = self;
+        Iteration {
+            iteration: 0,
+            loss,
+            gap,
+            step,
+            score_min,
+            score_max,
+            slope_min,
+            slope_max,
+            link_change,
+            weight_change,
+        }
+    }
+}
+
+/// What trainers by gradient steps share: `fit`, and the options of their step.
+macro_rules! by_gradient_steps {
+    ($trainer:ident, $this:ident => $automatic:expr) => {
+        impl $trainer {
+            /// Trains; the observer sees every iteration and may stop the run.
+            pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
+                run(self, &mut Local::new(sample), None, observer)
+            }
+
+            fn step_options(&self) -> StepOptions {
+                let $this = self;
+                let automatic = $automatic;
+                StepOptions { step: $this.step, automatic, l2: $this.l2, max_norm: $this.max_norm }
+            }
+        }
+    };
+}
+
+pub(super) use by_gradient_steps;
 
 impl GradientStep {
     /// At `w = 0`, where every score is 0.
@@ -146,7 +191,8 @@ impl GradientStep {
         Ok(Moved { eta, gap: norm(gradient), weight_change })
     }
 
-    /// The largest trial of `2 eta, eta, eta/2, ...` with `l(w + eta g) <= l(w) - eta |g|^2 / 2`.
+    /// The largest trial of `2 eta, eta, eta/2, ...` with `l(w + eta g) <= l(w) - eta |g|^2 / 2`. Apart from the
+    /// search of `optimize/`, which starts at a Newton step and asks for slopes: here a loss is all that is known.
     fn search(
         &mut self,
         rows: &mut dyn Rows,

@@ -39,7 +39,7 @@ pub use registry::{Estimator, Method};
 pub use settings::{Checked, Kind, OptionSpec, Settings, Value};
 pub use slisotron::{Isotonic, Slisotron};
 pub use step::Step;
-pub use trainer::{Stored, Trainer, run};
+pub use trainer::{Stepped, Stored, Trainer, run};
 
 use crate::error::{Error, Result};
 

@@ -146,6 +146,12 @@ pub(super) fn tol(default: f64, help: &'static str) -> OptionSpec {
     OptionSpec::new("tol", NOT_NEGATIVE, help).number(default)
 }
 
+/// How long trainers go on that end when loss and weights hardly change, and how they scale.
+pub(super) fn iterations(tolerance: f64) -> Vec<OptionSpec> {
+    let help = "Stop when loss and weights change by less than this, relatively; 0: never";
+    vec![max_iter(1000), tol(tolerance, help), scaling()]
+}
+
 /// The options of Step 1.
 pub(super) fn descent() -> [OptionSpec; 3] {
     [

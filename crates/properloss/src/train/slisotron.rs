@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::gradient_step::{Automatic, GradientStep, StepOptions};
+use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Termination, Trainer, registry, run,
-    stopping,
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination, Trainer,
+    registry, run, stopping,
 };
 use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
 use crate::design::{Intercept, Scaling};
@@ -27,6 +27,8 @@ pub enum Isotonic {
 
 /// Beyond the data the link goes to 0 and to 1 with this slope.
 const END_SLOPE: f64 = 1.0;
+
+by_gradient_steps!(Slisotron, this => Automatic::Lipschitz(END_SLOPE));
 
 options! {
     /// SLIsotron.
@@ -64,20 +66,6 @@ impl Slisotron {
             scaling: Scaling::default(),
         }
     }
-
-    /// Trains; the observer sees every iteration and may stop the run.
-    pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
-        run(self, &mut Local::new(sample), None, observer)
-    }
-
-    fn step_options(&self) -> StepOptions {
-        StepOptions {
-            step: self.step,
-            automatic: Automatic::Lipschitz(END_SLOPE),
-            l2: self.l2,
-            max_norm: self.max_norm,
-        }
-    }
 }
 
 /// `w_t` and `u_t`; the predictions are with the rows.
@@ -103,37 +91,23 @@ impl Trainer for Slisotron {
         Ok(SlisotronState { descent, link, regression })
     }
 
-    fn step(
-        &self,
-        state: &mut SlisotronState,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Stepped {
         // Step 1: w_{t+1} = w_t - eta E[(u_t(w_t·x) - y) x].
         let moved = state.descent.advance(rows, self.step_options())?;
         // Steps 2 and 3: order the examples by z = w_{t+1}·x. Step 4: regress the labels on z.
         let mut by_score = rows.by_score()?;
         let next = state.regression.fit(self.isotonic, &by_score)?;
         let link = std::mem::replace(&mut state.link, next);
-        let (score_min, score_max) = by_score.range();
+        let range = by_score.range();
         let moves = by_score.scores().iter().map(|&z| (state.link.u(z) - link.u(z)).abs());
         let link_change = moves.fold(0.0, f64::max);
         let loss = by_score.mean_loss(&state.link);
         by_score.predict(&state.regression.values)?;
-        Ok(ControlFlow::Continue(Iteration {
-            iteration: 0,
-            loss,
-            gap: moved.gap,
-            step: moved.eta,
-            score_min,
-            score_max,
-            slope_min: 0.0,
-            slope_max: match self.isotonic {
-                Isotonic::Pav => f64::INFINITY,
-                Isotonic::Lipschitz => 1.0,
-            },
-            link_change,
-            weight_change: moved.weight_change,
-        }))
+        let steepest = match self.isotonic {
+            Isotonic::Pav => f64::INFINITY,
+            Isotonic::Lipschitz => 1.0,
+        };
+        Ok(ControlFlow::Continue(moved.iteration(loss, range, (0.0, steepest), link_change)))
     }
 
     fn settled(&self, history: &[Iteration]) -> Option<Termination> {
@@ -205,13 +179,8 @@ fn through(z: &[f64], y: &[f64]) -> Result<IsotonicLink> {
 
 /// SLIsotron, as the registry lists it.
 pub(super) fn method() -> Method {
-    let mut options = vec![
-        registry::max_iter(1000),
-        registry::tol(
-            1e-6,
-            "Stop when loss and weights change by less than this, relatively; 0: never",
-        ),
-        registry::scaling(),
+    let mut options = registry::iterations(1e-6);
+    options.push(
         OptionSpec::new(
             "isotonic",
             Kind::Choice(&[
@@ -221,7 +190,7 @@ pub(super) fn method() -> Method {
             "The regression of the labels on the scores",
         )
         .word("pav"),
-    ];
+    );
     options.extend(registry::descent());
     Method {
         name: "slisotron",

@@ -21,6 +21,9 @@ pub trait Stored: Send {}
 #[cfg(not(feature = "serde"))]
 impl<T: Send> Stored for T {}
 
+/// What a step gives: an iteration, or why there is none.
+pub type Stepped = Result<ControlFlow<Termination, Iteration>>;
+
 /// An algorithm in steps. It knows neither files nor progress bars: [`run`] does.
 pub trait Trainer: Sync {
     /// Everything that the next step needs, beside what the rows keep themselves.
@@ -35,11 +38,7 @@ pub trait Trainer: Sync {
     }
 
     /// One iteration; `Break` if the run is over without one.
-    fn step(
-        &self,
-        state: &mut Self::State,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>>;
+    fn step(&self, state: &mut Self::State, rows: &mut dyn Rows) -> Stepped;
 
     /// Whether the run is over, by the iterations made so far.
     fn settled(&self, history: &[Iteration]) -> Option<Termination>;

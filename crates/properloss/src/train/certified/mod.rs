@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use super::settings::{POSITIVE, SHARE};
 use super::{
-    Fit, Iteration, Kind, Method, Observer, OptionSpec, Termination, Trainer, registry, run,
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Stepped, Termination, Trainer, registry,
+    run,
 };
 use crate::certify::Certificate;
 use crate::design::Scaling;
@@ -193,11 +194,7 @@ impl Trainer for Certified {
         State::start(rows, ramp(self.slope_max, start)?, self.slope_max)
     }
 
-    fn step(
-        &self,
-        state: &mut State,
-        rows: &mut dyn Rows,
-    ) -> Result<ControlFlow<Termination, Iteration>> {
+    fn step(&self, state: &mut State, rows: &mut dyn Rows) -> Stepped {
         let t = state.certificates.len() + 1;
         if t > self.max_iter {
             return Ok(ControlFlow::Break(Termination::MaxIter));

@@ -47,7 +47,8 @@ pub(super) fn advance(state: &mut State, rows: &mut dyn Rows, options: Options) 
     let loss_before = state.loss();
 
     // Step 1. η: twice the last, halved until E[D_U(z⁺ ‖ z)] <= η|g|²/2. The test holds for every
-    // η <= 1/(N Λ), so η >= 1/(2 N Λ) always.
+    // η <= 1/(N Λ), so η >= 1/(2 N Λ) always. Not the search of `gradient_step`: the theorem asks for the
+    // divergence, which does not cancel, and not for a difference of losses.
     let mut eta = if search.grow { 2.0 * search.eta } else { search.eta };
     let (mut halvings, mut known) = (0, None);
     let divergence = loop {
