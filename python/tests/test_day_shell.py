@@ -256,6 +256,35 @@ def test_weights_that_sum_to_one_are_asked_about(day: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("fit loans.csv -o m.json --label defalt", "default"),
+        ("fit loans.csv -o m.json --label Default", "default"),
+        ("predict model.json new.csv --keep loan", "loan_id"),
+        ("fit loans.csv -o m.json --group custmoer", "customer"),
+        ("fit loans.csv -o m.json --ignore xyz", None),
+    ],
+)
+def test_a_slip_in_a_column_is_answered(day: Any, line: str, meant: str | None) -> None:
+    _, words = day(line, fails=True)
+    hint = words[words.index("hint:") :]
+    assert (f'did you mean "{meant}"?' in hint) if meant else ("did you mean" not in hint), words
+
+
+def test_what_is_left_out_is_said(day: Any) -> None:
+    frame = pd.read_csv(day.folder / "loans.csv")
+    missing = int(frame[FEATURES].isna().any(axis=1).sum())
+    _, words = day("fit loans.csv -o m.json --label default --ignore loan_id,customer,weight --missing drop")
+    assert f"{missing} row(s) left out: a missing value" in words
+    # A report counts the categories that are new, as `predict` and `evaluate` do.
+    unseen = int((pd.read_csv(day.folder / "new.csv")["purpose"] == "boat").sum())
+    for line in ("predict model.json new.csv -o p.csv", "evaluate model.json new.csv", "report model.json new.csv"):
+        assert f"warning: {unseen} value(s) are categories that did not occur" in day(line)[1], line
+    # The data before the model.
+    assert "the model comes before the data" in day("predict new.csv model.json", fails=True)[1]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "predict model.json new.csv -o new.csv",

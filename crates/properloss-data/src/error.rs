@@ -365,7 +365,10 @@ impl Error {
                 "quote fields that hold the delimiter"
             }
             .into(),
-            Self::NoSuchColumn { role, .. } => format!("choose one with --{role}"),
+            Self::NoSuchColumn { role, name, available, .. } => match similar(name, available) {
+                Some(close) => format!("did you mean {close:?}? choose one with --{role}"),
+                None => format!("choose one with --{role}"),
+            },
             Self::NoColumns { .. } => "use a CSV, TSV or Parquet file".into(),
             Self::RoleClash { .. } => "name it once".into(),
             Self::NoFeatures { .. } => "keep at least one column besides the label".into(),
@@ -446,7 +449,9 @@ impl Error {
             Self::Json { .. } | Self::BadField { .. } => {
                 "the file is damaged or was edited by hand; write it again".into()
             }
-            Self::WrongFormat { .. } => "give a file written by this program".into(),
+            Self::WrongFormat { .. } => {
+                "give a file written by this program; the model comes before the data".into()
+            }
             Self::NewerVersion { .. } => "install a newer properloss".into(),
             Self::TooFewGroups { .. } | Self::ClassInFewGroups { .. } => {
                 "use fewer folds, or another --group column".into()
@@ -499,6 +504,43 @@ pub(crate) fn clipped(text: &str) -> String {
         None => text.to_owned(),
         Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
     }
+}
+
+/// The name that was most likely meant: the same but for case, the one that begins so, or one with at most
+/// two letters wrong, missing, added or swapped.
+fn similar<'a>(name: &str, available: &'a [String]) -> Option<&'a String> {
+    let plain = |text: &str| text.trim().to_lowercase();
+    let meant = plain(name);
+    let distance = |other: &String| {
+        let other = plain(other);
+        let distance = edits(&meant, &other);
+        let allowed = (meant.chars().count() / 4).min(2);
+        let begins = meant.len() > 2 && other.starts_with(&meant);
+        (distance <= allowed || begins).then_some(distance)
+    };
+    let close = available.iter().filter_map(|other| Some((distance(other)?, other)));
+    close.min_by_key(|pair| pair.0).map(|pair| pair.1)
+}
+
+/// Letters to change, add, leave out or swap with their neighbour (Damerau's distance of adjacent letters).
+fn edits(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    least = least.min(rows[i - 2][j - 2] + 1);
+                }
+                least
+            };
+        }
+    }
+    rows[a.len()][b.len()]
 }
 
 fn list_paths(paths: &[PathBuf]) -> String {

@@ -259,6 +259,8 @@ pub struct LabelledRow<'a> {
     pub label: u32,
     /// Its weight; 1 if the data have none.
     pub weight: f64,
+    /// Categories that did not occur at training, encoded as none of the known ones.
+    pub unknown: u32,
 }
 
 /// Encodes the labelled rows of a table one after the other, in constant memory: [`read_encoded`]
@@ -272,11 +274,11 @@ pub fn for_each_labelled_row<E: From<Error>>(
     let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
     let mut row = vec![0.0; encoder.width()];
     while let Some(position) = table.next_row()? {
-        if let Encoded::Row { label, weight, .. } =
+        if let Encoded::Row { label, weight, unknown } =
             bound.encode(table.as_ref(), position, false, &mut row)?
         {
             let label = label.unwrap_or(0);
-            visit(LabelledRow { position, features: &row, label, weight })?;
+            visit(LabelledRow { position, features: &row, label, weight, unknown })?;
         }
     }
     Ok(())

@@ -18,7 +18,7 @@ pub use get::{DataCommand, GetArgs, ImageSet};
 pub use inputs::inputs;
 pub use train::{Smoothness, TrainArgs, TransferOptions};
 
-/// Learn a binary classifier together with its proper loss.
+/// Learn a classifier together with its proper loss.
 #[derive(Debug, Parser)]
 #[command(name = "properloss", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Data goes to stdout, words to stderr. \

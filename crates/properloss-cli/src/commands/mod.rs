@@ -27,8 +27,8 @@ use properloss_data::groups::{grouped_train_test, read_groups};
 use properloss_data::read::read_encoded;
 use properloss_data::split::{Split, last_rows, train_test};
 use properloss_data::{
-    Classes, Dataset, Encoder, Examples, Features, Format, ModelFile, ReadOptions, Source,
-    UnknownCategory, read, read_examples,
+    Classes, DataDescription, Dataset, Encoder, Examples, Features, Format, ModelFile, ReadOptions,
+    Source, UnknownCategory, read, read_examples,
 };
 
 use crate::args::{DataArgs, source};
@@ -42,6 +42,7 @@ fn load(args: &DataArgs, path: &Path, options: &ReadOptions, talk: Talk) -> Resu
     let mut dataset = read(&source(path)?, options)?;
     meant_weights(&mut dataset.weights, args.relative_weights, talk);
     loaded(&dataset.encoder, &dataset.features, options, talk);
+    dropped_words(&dataset.description, talk);
     Ok(dataset)
 }
 
@@ -68,10 +69,12 @@ fn taken(
         Examples::Two(data) => {
             meant_weights(&mut data.weights, args.relative_weights, talk);
             loaded(&data.encoder, &data.features, options, talk);
+            dropped_words(&data.description, talk);
         }
         Examples::Several(data) => {
             meant_weights(&mut data.weights, args.relative_weights, talk);
             loaded(&data.encoder, &data.features, options, talk);
+            dropped_words(&data.description, talk);
         }
     }
     Ok(examples)
@@ -221,6 +224,18 @@ fn unknown_words(count: u64, talk: Talk) {
             "warning: {count} value(s) are categories that did not occur at training, encoded as none \
              of the known ones (--unknown-category error names the first)"
         ));
+    }
+}
+
+/// Says how many rows were left out, if any.
+fn dropped_words(data: &DataDescription, talk: Talk) {
+    for (count, why) in [
+        (data.dropped_missing, "a missing value (--missing drop)"),
+        (data.dropped_other_class, "another class than those of --negative and --positive"),
+    ] {
+        if count > 0 {
+            talk.say(format!("{count} row(s) left out: {why}"));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use properloss_data::{Dataset, Encoder, Format, Source, UnknownCategory};
 use properloss_report::{ClassSubject, Measured, Moments, Subject, page};
 use serde_json::json;
 
-use super::{check_extension, labelled, several};
+use super::{check_extension, labelled, several, unknown_words};
 use crate::args::{ReportArgs, source};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk, check_inputs};
@@ -140,11 +140,12 @@ fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) ->
     } else {
         let table = open_table(data, format, &options)?;
         let mut scores = Vec::new();
-        let (labels, weights) = stream(table, &encoder, rule, &progress, |matrix, weights| {
-            scores.extend(model.scores(*matrix)?);
-            moments.add(matrix, weights);
-            Ok(())
-        })?;
+        let (labels, weights) =
+            stream(table, &encoder, rule, talk, progress, |matrix, weights| {
+                scores.extend(model.scores(*matrix)?);
+                moments.add(matrix, weights);
+                Ok(())
+            })?;
         Scored { scores, labels: labels.into_iter().map(|y| u8::from(y != 0)).collect(), weights }
     };
     check_scored(data, rows.labels.len(), &rows.scores)?;
@@ -153,12 +154,13 @@ fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) ->
 }
 
 /// The labelled rows of a table in blocks that are not held: the features of each, row after row, with the
-/// labels and weights so far. Returns all labels and weights.
+/// labels and weights so far. Returns all labels and weights, and says which categories were unknown.
 pub(super) fn stream(
     table: Box<dyn Table>,
     encoder: &Encoder,
     rule: UnknownCategory,
-    progress: &Progress,
+    talk: Talk,
+    progress: Progress,
     mut visit: impl FnMut(&Matrix<'_>, Option<&[f64]>) -> Result<()>,
 ) -> Result<(Vec<u32>, Option<Vec<f64>>)> {
     let columns = encoder.width();
@@ -174,7 +176,9 @@ pub(super) fn stream(
         progress.message(format!("{rows} rows"));
         Ok(())
     };
+    let mut unknown = 0;
     for_each_labelled_row(table, encoder, rule, |row| -> Result<()> {
+        unknown += u64::from(row.unknown);
         block.extend_from_slice(row.features);
         labels.push(row.label);
         if let Some(weights) = &mut weights {
@@ -188,6 +192,8 @@ pub(super) fn stream(
     if !block.is_empty() {
         flush(&mut block, labels.len(), weights.as_ref())?;
     }
+    drop(progress);
+    unknown_words(unknown, talk);
     Ok((labels, weights))
 }
 

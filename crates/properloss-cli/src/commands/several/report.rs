@@ -11,7 +11,7 @@ use properloss_report::{
 use super::{labelled_encoder, read_labelled};
 use crate::args::ReportArgs;
 use crate::commands::report::{check_scored, other_classes, stream};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
 
@@ -51,6 +51,14 @@ pub fn page_of(
     let mut scored = Vec::new();
     for subject in &mut subjects {
         scored.push(score(subject, data, args, talk)?);
+    }
+    if let [first, second] = &scored[..]
+        && first.labels != second.labels
+    {
+        return Err(Failure::user(
+            "the two models leave out different rows",
+            "fill or drop missing values, and write a report on each",
+        ));
     }
     let mut forecasts = Vec::new();
     for (subject, rows) in subjects.iter().zip(&scored) {
@@ -96,11 +104,12 @@ fn score(
     } else {
         let table = open_table(data, format, &options)?;
         let mut scores = Vec::new();
-        let (labels, weights) = stream(table, &encoder, rule, &progress, |matrix, weights| {
-            scores.extend(subject.file.scores(matrix)?);
-            moments.add(matrix, weights);
-            Ok(())
-        })?;
+        let (labels, weights) =
+            stream(table, &encoder, rule, talk, progress, |matrix, weights| {
+                scores.extend(subject.file.scores(matrix)?);
+                moments.add(matrix, weights);
+                Ok(())
+            })?;
         (scores, labels, weights)
     };
     // An infinite score has no softmax.
