@@ -74,7 +74,7 @@ pub(super) fn add_levels(stages: &mut Vec<Stage>, lines: ManyLines) -> Vec<Strin
 
 /// The stages as common table expressions; answers with the name of the last.
 ///
-/// A count over all rows stands in each, though nobody needs it: no database merges queries with such a
+/// A count over all rows stands in each, though nobody needs it: SQLite does not merge queries with such a
 /// function, and merged they would repeat every value as often as it is used.
 pub(super) fn write_stages(code: &mut String, stages: &[Stage], table: &str) -> String {
     let mut from = identifier(table);

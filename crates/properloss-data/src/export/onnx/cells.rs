@@ -30,9 +30,6 @@ pub(super) struct Cells<'g> {
     cells: Vec<Cell>,
 }
 
-/// How far the first number of a cell may lie from where division puts it, in units in the last place.
-const REACH: usize = 64;
-
 /// How far the runtime's `u` may be from ours, relative to it.
 const MARGIN: f64 = 4.0 * f64::EPSILON;
 
@@ -75,30 +72,33 @@ impl<'g> Cells<'g> {
             cells.push([x[anchor], y[anchor], left, right, y[y.len() - 1]]);
         }
         let mut found = Self { grid, cells };
-        for c in 0..found.cells.len() - 1 {
+        // The last cell in use holds all that is beyond, up to the last value.
+        for c in 0..grid.last_cell() {
             let first = at(found.first_number(c + 1)?);
-            if first < x[x.len() - 1] {
-                let next = &found.cells[c + 1];
-                let value = line(next, first);
-                found.cells[c][4] = value - margin * (value + next[2].max(next[3]) * first);
-            }
+            let next = &found.cells[c + 1];
+            let value = line(next, first);
+            found.cells[c][4] = value - margin * (value + next[2].max(next[3]) * first);
         }
         Some(found)
     }
 
-    /// The least number whose cell is `cell` or a later one.
+    /// The least number whose cell is `cell` or a later one, by bisection.
     fn first_number(&self, cell: usize) -> Option<f64> {
-        let mut at = self.grid.start_of(cell);
-        for _ in 0..REACH {
-            if self.grid.cell(at) < cell {
-                at = at.next_up();
-            } else if self.grid.cell(at.next_down()) >= cell {
-                at = at.next_down();
-            } else {
+        let [mut below, mut at] = [-0.5, 0.5].map(|half| self.grid.start_of(cell as f64 + half));
+        if self.grid.cell(below) >= cell || self.grid.cell(at) < cell {
+            return None;
+        }
+        loop {
+            let middle = below + 0.5 * (at - below);
+            if middle <= below || middle >= at {
                 return Some(at);
             }
+            if self.grid.cell(middle) < cell {
+                below = middle;
+            } else {
+                at = middle;
+            }
         }
-        None
     }
 
     /// Writes the nodes; answers with the name of `f(at)`.
@@ -198,7 +198,7 @@ mod tests {
         let u = LinkSpec::builtin("sigmoid").build().unwrap();
         let mut state = 5u64;
         let scores: Vec<f64> =
-            random_knots(&mut state, 400).iter().map(|t| 28.0 * t - 14.0).collect();
+            (0..400).map(|k| 0.07 * f64::from(k) - 14.0 + 0.02 * f64::from(k).sin()).collect();
         let mut x: Vec<f64> = scores.iter().map(|&z| u.u(z)).collect();
         x.insert(0, 0.0);
         x.push(1.0);

@@ -18,6 +18,8 @@ mod search;
 mod several;
 mod steps;
 
+use properloss::link::LinkSpec;
+
 use super::Exportable;
 use crate::error::Result;
 use graph::{Attribute, Element, Extent, Graph, ML};
@@ -59,10 +61,18 @@ pub(super) fn write(model: &Exportable, options: OnnxOptions) -> Result<Vec<u8>>
     let (program, pair) = model.program()?;
     let mut graph = Graph::default();
     let z = encode::score(&mut graph, model, options);
-    let [q, p] = steps::write(&mut graph, &program, [pair.q, pair.p], &z, options.portable);
-    // No answer stays no answer, whatever the runtime's minimum or cast makes of NaN.
     let missing = graph.node("IsNaN", &[&z]);
-    let [q, p] = [q, p].map(|value| graph.node("Where", &[&missing, &z, &value]));
+    // No answer stays no answer, whatever the runtime's minimum or cast makes of NaN.
+    let answer = |graph: &mut Graph, value: &str| graph.node("Where", &[&missing, &z, value]);
+    let [q, p] = if matches!(model.link, LinkSpec::Builtin { .. }) {
+        let pair = [pair.q, pair.p];
+        let pair = steps::write(&mut graph, &program, pair, &z, options.portable);
+        pair.map(|value| answer(&mut graph, &value))
+    } else {
+        let [p] = steps::write(&mut graph, &program, [pair.p], &z, options.portable);
+        let p = answer(&mut graph, &p);
+        [complement(&mut graph, &p, model.range), p]
+    };
     graph.named_node("Concat", &[&q, &p], "probabilities", &[("axis", Attribute::Int(1))]);
     let element = labels(&mut graph, &model.classes, &p);
     graph.output("label", element, &[Extent::Rows]);
@@ -71,6 +81,21 @@ pub(super) fn write(model: &Exportable, options: OnnxOptions) -> Result<Vec<u8>>
     let opsets = Opsets::of(model, options);
     let link = model.link.name();
     Ok(file(model, opsets, &model.headline(), &model.classes, link, graph))
+}
+
+/// `1 - p` of a learned link, within the range that `p` has already.
+fn complement(graph: &mut Graph, p: &str, [low, high]: [f64; 2]) -> String {
+    let one = graph.scalar(1.0);
+    let mut q = graph.node("Sub", &[&one, p]);
+    if 1.0 - low > high {
+        let high = graph.scalar(high);
+        q = graph.node("Min", &[&q, &high]);
+    }
+    if 1.0 - high < low {
+        let low = graph.scalar(low);
+        q = graph.node("Max", &[&q, &low]);
+    }
+    q
 }
 
 /// `ModelProto`.

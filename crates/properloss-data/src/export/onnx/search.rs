@@ -35,6 +35,8 @@ const CELLS: usize = 1 << 13;
 pub(super) struct Grid {
     origin: f64,
     scale: f64,
+    /// The last knot.
+    end: f64,
     /// The number of earlier knots, then the cell's own; infinite if there are fewer.
     cells: Vec<[f64; 1 + SHARED]>,
     /// The most knots of a cell.
@@ -57,7 +59,7 @@ impl Grid {
         if !(scale.is_finite() && scale > f64::MIN_POSITIVE) {
             return None;
         }
-        let mut grid = Self { origin, scale, cells: Vec::new(), shared: 0 };
+        let mut grid = Self { origin, scale, end: x[x.len() - 1], cells: Vec::new(), shared: 0 };
         // The last number may be rounded into a cell of its own.
         let mut own: Vec<Vec<f64>> = vec![Vec::new(); count + 2];
         for &knot in &x[1..x.len() - 1] {
@@ -83,9 +85,14 @@ impl Grid {
         ((at - self.origin) * self.scale) as usize
     }
 
+    /// The cell of the last knot.
+    pub fn last_cell(&self) -> usize {
+        self.cell(self.end)
+    }
+
     /// Where a cell starts, but for rounding.
-    pub fn start_of(&self, cell: usize) -> f64 {
-        self.origin + cell as f64 / self.scale
+    pub fn start_of(&self, cell: f64) -> f64 {
+        self.origin + cell / self.scale
     }
 
     /// The knots of every cell.
