@@ -83,6 +83,7 @@ quality: build-python ## the default estimator against calibrated logistic regre
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/quality/run.py --profile full --out target/quality
 	mkdir -p docs/quality && cp target/quality/report.md target/quality/differences.svg docs/quality/
+	$(PY) bench/quality/wide.py --profile full
 
 quality-summary: ## the study in short, from its report: held-out first, medians, corrected variances
 	$(PIP) install -r bench/quality/requirements.txt
@@ -93,6 +94,7 @@ quality-ablation: build-python ## what the parts of the default are worth (ten m
 	$(PY) bench/quality/ablation.py
 
 quality-time: build-python ## CPU time of the default estimator beside scikit-learn's, one thread each
+	cargo build --release --quiet -p properloss-cli
 	$(PY) bench/quality/timing.py
 
 quality-multiclass: build-python ## several classes against the peers, 12 splits (hours; PROFILE=short: an hour; PROFILE=quick: 20 minutes)

@@ -223,6 +223,14 @@ fn cases() -> Vec<Case> {
         }),
         Case::new("small", 60, 12, 2.0, 0.0, normal),
     ];
+    // Columns with one large value: outside its fold they are nearly constant.
+    let mut lonely = Case::new("wide, columns of one row", 100, 70, 3.0, 0.0, normal);
+    for j in 10..70 {
+        for i in 0..100 {
+            lonely.x[i * 70 + j] *= if i == (17 * j) % 100 { 3.0 } else { 0.01 };
+        }
+    }
+    cases.push(lonely);
     let mut weighted = Case::new("weights", 800, 6, 2.0, 0.3, normal);
     for (i, weight) in weighted.weights.iter_mut().enumerate() {
         *weight = [0.3, 2.0, 1.0, 0.0, 5.5][i % 5];

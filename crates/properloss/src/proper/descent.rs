@@ -3,12 +3,13 @@
 //! Remembered are steps `s` and the changes `y` of the *unpenalised* gradient along them; under the
 //! penalty `P` a pair is `(s, y + P s)`. So another strength starts with a metric that is right for
 //! it, and with the gradient: its first step costs no pass. The first metric is `H_k + P` where the
-//! Hessians are known (then this is Newton's method), else `|y|/|s| + P` (`products.rs`).
+//! Hessians are known (then this is Newton's method), else `|y|/|s|` times the spread of the columns, `+ P`
+//! (`products.rs`).
 
 use super::curve::Curve;
 use super::linalg::{lane_add, lane_add_product, lane_dot, lane_weighted};
 use super::metric::{Dense, Metric};
-use super::products::{Moves, Pair, Place, Products, accept, advance_along};
+use super::products::{Moves, Pair, Place, Products, Seen, accept, advance_along};
 use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
 
 /// Steps remembered, at most and at least.
@@ -57,6 +58,8 @@ pub(super) struct Walkers {
     gamma: Lane,
     /// Steps remembered.
     memory: usize,
+    /// How the columns lie in the rows of these models; for a diagonal metric.
+    seen: Seen,
 }
 
 /// What a descent did.
@@ -78,18 +81,18 @@ pub(super) struct Descended {
 impl Walkers {
     /// `gamma`: a guess at the size of the Hessian. A step is remembered at the cost of four sums over
     /// the columns: not more of them than a pass is worth.
-    pub(super) fn new(rows: &FoldRows<'_>, first: usize, gamma: Lane) -> Self {
+    pub(super) fn new(rows: &FoldRows<'_>, first: usize, gamma: Lane, seen: Seen) -> Self {
         let per_column = rows.stored / rows.dimension();
         let memory = (per_column / 3).clamp(MIN_MEMORY, MAX_MEMORY);
-        Self { first, pairs: Vec::new(), gamma, memory }
+        Self { first, pairs: Vec::new(), gamma, memory, seen }
     }
 
     /// One step from `start` under a penalty, without a pass.
     pub(super) fn step(&self, penalty: &[Lane], metric: &Metric<'_>, start: &Anchor) -> Vec<Lane> {
-        let history = History::new(self, metric, start.under(penalty));
+        let history = History::new(self, metric, start.under(penalty, &self.seen));
         let mut w = start.w.clone();
         let moves = Moves { on: [-1.0; LANES], back: [1.0; LANES], length: [1.0; LANES] };
-        history.advance(&self.pairs, start.under(penalty), moves, &mut w);
+        history.advance(&self.pairs, start.under(penalty, &self.seen), moves, &mut w);
         w
     }
 
@@ -102,7 +105,7 @@ impl Walkers {
     ) -> Vec<f64> {
         let mut products: Option<Products> = None;
         let mut gain = |start: &Anchor| {
-            let place = start.under(penalty);
+            let place = start.under(penalty, &self.seen);
             let products = match &mut products {
                 Some(products) => {
                     products.at(&self.pairs, place);
@@ -130,7 +133,7 @@ impl Walkers {
     ) -> Result<Descended, Halted> {
         let models = LANES.min(rows.models() - self.first);
         let mut at = start.clone();
-        let mut history = History::new(self, metric, at.under(penalty));
+        let mut history = History::new(self, metric, at.under(penalty, &self.seen));
         let mut walk = [Walk::default(); LANES];
         let mut trial = at.w.clone();
         let mut squares = lane_weighted(penalty, &at.w);
@@ -165,7 +168,8 @@ impl Walkers {
                 back: walk.each_ref().map(chosen(false)),
                 length: walk.map(|lane| lane.length),
             };
-            let after = history.advance(&self.pairs, at.under(penalty), moves, &mut trial);
+            let place = at.under(penalty, &self.seen);
+            let after = history.advance(&self.pairs, place, moves, &mut trial);
             let sums = rows.lane_sums(curve, self.first, &trial, halt)?;
             passes += 1;
             for l in 0..models {
@@ -179,7 +183,7 @@ impl Walkers {
             }
             let telling = std::array::from_fn(|l| keep[l] && walk[l].decrement > LEAST_DECREMENT);
             self.remember(&mut at, &trial, &sums.gradient, penalty, keep, telling, &mut history);
-            history.update(self, at.under(penalty));
+            history.update(self, at.under(penalty, &self.seen));
             if let Some(enough) = enough {
                 decrease = stop.decrease.max(enough(rows.held_out(self.first, &sums).loss));
             }
@@ -192,7 +196,7 @@ impl Walkers {
         // The last step costs no pass.
         let on = std::array::from_fn(|l| if l < models && walk[l].near { -1.0 } else { 1.0 });
         let moves = Moves { on, back: [1.0; LANES], length: [1.0; LANES] };
-        history.advance(&self.pairs, at.under(penalty), moves, &mut trial);
+        history.advance(&self.pairs, at.under(penalty, &self.seen), moves, &mut trial);
         let held_out = seen.map(|sums| rows.held_out(self.first, &sums));
         Ok(Descended { anchor: at, w: trial, passes, decrease, expected, held_out })
     }
@@ -219,8 +223,8 @@ impl Walkers {
             Pair::zero(trial.len())
         };
         let moved = keep.map(|keep| if keep { -1.0 } else { 1.0 });
-        let sizes =
-            accept(&mut at.w, &mut at.gradient, trial, gradient, penalty, &moved, &mut pair);
+        let under = (penalty, &self.seen);
+        let sizes = accept(&mut at.w, &mut at.gradient, trial, gradient, under, &moved, &mut pair);
         for l in 0..LANES {
             // Rounding must not hide the curvature.
             let rounding = f64::from(f32::EPSILON) * (sizes.ss[l] * sizes.yy[l]).sqrt();
@@ -313,8 +317,8 @@ enum Directions<'m> {
 }
 
 impl Anchor {
-    fn under<'a>(&'a self, penalty: &'a [Lane]) -> Place<'a> {
-        Place { penalty, w: &self.w, gradient: &self.gradient }
+    fn under<'a>(&'a self, penalty: &'a [Lane], seen: &'a Seen) -> Place<'a> {
+        Place { penalty, w: &self.w, gradient: &self.gradient, seen }
     }
 }
 

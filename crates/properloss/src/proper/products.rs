@@ -1,9 +1,16 @@
 //! L-BFGS by inner products: directions from a few sweeps over the columns.
 //!
 //! ```text
-//! H = D^-1 corrected by the pairs (s_i, ŷ_i),   ŷ_i = y_i + P s_i,   D = gamma + P,   g = ∇loss + P w
-//! H g = D^-1 (g - Σ a_i ŷ_i) + Σ c_i s_i
+//! H = B^-1 corrected by the pairs (s_i, ŷ_i),   ŷ_i = y_i + P s_i,   g = ∇loss + P w
+//! H g = B^-1 (g - Σ a_i ŷ_i) + Σ c_i s_i
+//! B: gamma Σ_j r_j² b_j² + gamma (b_0 + Σ_j o_j b_j)² + Σ_j P_j b_j²     r_j, o_j: deviation and mean of column j
+//! B^-1 g:  b_j = (g_j - o_j g_0) / D_j,  D_j = gamma r_j² + P_j;   b_0 = g_0 / gamma - Σ o_j b_j
 //! ```
+//!
+//! Columns are standardised over all rows; over those that a model sees they have the deviation `r_j` and the
+//! mean `o_j`. A column that is nearly constant there (a pixel that is lit outside the fold) has next to no
+//! curvature and next to no penalty: with `D = gamma + P` its weight would never come to its minimum, and
+//! cross-validation would not see what it does to the rows of the fold.
 //!
 //! The two loops of L-BFGS (Nocedal and Wright, algorithm 7.4) only need products of these vectors to
 //! find `a` and `c` (Chen, Wang and Zhou 2014). So a step costs two sweeps, one for the products of the
@@ -36,18 +43,34 @@ pub(super) fn shortened(x: Lane) -> Short {
     x.map(|x| x as f32)
 }
 
+/// How the columns lie in the rows that eight models see: squared deviation and mean, in the units of the
+/// standardised columns; 1 and 0 for the intercept, 1 for the square of a column that is constant there.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Seen {
+    pub square: Vec<Short>,
+    pub offset: Vec<Short>,
+}
+
+impl Seen {
+    /// Every column as over all rows.
+    pub(super) fn plain(size: usize) -> Self {
+        Self { square: vec![[1.0; LANES]; size], offset: vec![[0.0; LANES]; size] }
+    }
+}
+
 /// Products of the remembered pairs, oldest first, and of a gradient, under one penalty.
 #[derive(Debug)]
 pub(super) struct Products {
     /// What `D` has beside the penalty.
     gamma: Lane,
-    /// `s_i·ŷ_j` and `ŷ_i·D^-1 ŷ_j`, at `[j][i]` for `i <= j`.
+    /// `s_i·ŷ_j` and `ŷ_i·B^-1 ŷ_j`, at `[j][i]` for `i <= j`.
     sy: Vec<Vec<Lane>>,
     yy: Vec<Vec<Lane>>,
-    /// `s_i·g` and `ŷ_i·D^-1 g`.
+    /// `s_i·g` and `ŷ_i·B^-1 g`.
     sg: Vec<Lane>,
     yg: Vec<Lane>,
-    /// `g·D^-1 g`.
+    /// `g·B^-1 g`.
     gg: Lane,
 }
 
@@ -70,6 +93,7 @@ pub(super) struct Place<'a> {
     pub w: &'a [Lane],
     /// Of the loss without penalty.
     pub gradient: &'a [Lane],
+    pub seen: &'a Seen,
 }
 
 impl Products {
@@ -191,7 +215,12 @@ impl Kernel for Sum<'_> {
         let mut inverse = [[0.0; LANES]; BLOCK];
         let mut divided = [[0.0; LANES]; BLOCK];
         let mut curved = vec![[[0.0; LANES]; BLOCK]; pairs.len()];
+        let mut centred = curved.clone();
         let mut gg = lanes.splat(0.0);
+        // What belongs to the intercept, which has no penalty.
+        let last = place.w.len() - 1;
+        let g_last = lanes.load(&place.gradient[last]);
+        let y_last: Vec<L::Vector> = pairs.iter().map(|pair| lanes.load(&pair.y[last])).collect();
         for start in (0..place.w.len()).step_by(BLOCK) {
             let count = BLOCK.min(place.w.len() - start);
             let penalty = &place.penalty[start..start + count];
@@ -199,9 +228,12 @@ impl Kernel for Sum<'_> {
                 let p = lanes.load(penalty);
                 let sum = lanes.load(&place.gradient[start + k]);
                 let sum = lanes.fused(sum, p, lanes.load(&place.w[start + k]));
-                let scale = lanes.div(one, lanes.add(gamma, p));
-                let scaled = lanes.mul(scale, sum);
-                gg = lanes.fused(gg, sum, scaled);
+                let square = lanes.load(&place.seen.square[start + k]);
+                let scale = lanes.div(one, lanes.fused(p, gamma, square));
+                let offset = lanes.load(&place.seen.offset[start + k]);
+                let own = lanes.sub(sum, lanes.mul(offset, g_last));
+                let scaled = lanes.mul(scale, own);
+                gg = lanes.fused(gg, own, scaled);
                 g[k] = lanes.array(sum);
                 divided_g[k] = lanes.array(scaled);
                 inverse[k] = lanes.array(scale);
@@ -213,16 +245,19 @@ impl Kernel for Sum<'_> {
                 for k in 0..count {
                     let s = lanes.load(&s[k]);
                     let y = lanes.fused(lanes.load(&y[k]), lanes.load(&penalty[k]), s);
+                    let offset = lanes.load(&place.seen.offset[start + k]);
+                    let own = lanes.sub(y, lanes.mul(offset, y_last[i]));
                     sg = lanes.fused(sg, s, lanes.load(&g[k]));
-                    yg = lanes.fused(yg, y, lanes.load(&divided_g[k]));
+                    yg = lanes.fused(yg, own, lanes.load(&divided_g[k]));
                     curved[i][k] = lanes.array(y);
+                    centred[i][k] = lanes.array(own);
                 }
                 products.sg[i] = lanes.array(sg);
                 products.yg[i] = lanes.array(yg);
             }
             for j in known..pairs.len() {
                 for k in 0..count {
-                    let y = lanes.load(&curved[j][k]);
+                    let y = lanes.load(&centred[j][k]);
                     divided[k] = lanes.array(lanes.mul(y, lanes.load(&inverse[k])));
                 }
                 for (i, pair) in pairs[..=j].iter().enumerate() {
@@ -231,7 +266,7 @@ impl Kernel for Sum<'_> {
                     let mut yy = lanes.load(&products.yy[j][i]);
                     for k in 0..count {
                         sy = lanes.fused(sy, lanes.load(&s[k]), lanes.load(&curved[j][k]));
-                        yy = lanes.fused(yy, lanes.load(&curved[i][k]), lanes.load(&divided[k]));
+                        yy = lanes.fused(yy, lanes.load(&centred[i][k]), lanes.load(&divided[k]));
                     }
                     products.sy[j][i] = lanes.array(sy);
                     products.yy[j][i] = lanes.array(yy);
@@ -261,6 +296,13 @@ impl Kernel for Advance<'_> {
         let mut q = [[0.0; LANES]; BLOCK];
         let mut squares = lanes.splat(0.0);
         let mover = Mover::new(lanes, &moves);
+        // The intercept of what is divided by the metric, and what its columns move the scores by.
+        let last = trial.len() - 1;
+        let mut q_last = lanes.load(&place.gradient[last]);
+        for (pair, (a, _)) in pairs.iter().zip(&coefficients) {
+            q_last = lanes.sub(q_last, lanes.mul(lanes.load(a), lanes.load(&pair.y[last])));
+        }
+        let mut moved = lanes.splat(0.0);
         for start in (0..trial.len()).step_by(BLOCK) {
             let count = BLOCK.min(trial.len() - start);
             let penalty = &place.penalty[start..start + count];
@@ -278,8 +320,16 @@ impl Kernel for Advance<'_> {
                     q[k] = lanes.array(lanes.fused(lanes.load(&q[k]), a, y));
                 }
             }
-            for (q, p) in q[..count].iter_mut().zip(penalty) {
-                *q = lanes.array(lanes.div(lanes.load(&*q), lanes.add(gamma, lanes.load(p))));
+            for (k, p) in penalty.iter().enumerate() {
+                let square = lanes.load(&place.seen.square[start + k]);
+                let offset = lanes.load(&place.seen.offset[start + k]);
+                let own = lanes.sub(lanes.load(&q[k]), lanes.mul(offset, q_last));
+                let own = lanes.div(own, lanes.fused(lanes.load(p), gamma, square));
+                moved = lanes.fused(moved, offset, own);
+                q[k] = lanes.array(own);
+            }
+            if start + count > last {
+                q[last - start] = lanes.array(lanes.sub(lanes.load(&q[last - start]), moved));
             }
             for (pair, (_, c)) in pairs.iter().zip(&coefficients) {
                 let c = lanes.load(c);
@@ -358,7 +408,7 @@ impl Kernel for AdvanceAlong<'_> {
     }
 }
 
-/// What a new pair is judged by: `s·s`, `y·y`, `s·y`, `Σ P s²`.
+/// What a new pair is judged by: `s·B s` and `y·B^-1 y` with `gamma = 1` and no penalty, `s·y`, `Σ P s²`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub ss: Lane,
@@ -374,11 +424,11 @@ pub(super) fn accept(
     gradient: &mut [Lane],
     trial: &[Lane],
     found: &[Lane],
-    penalty: &[Lane],
+    (penalty, seen): (&[Lane], &Seen),
     moved: &Lane,
     pair: &mut Pair,
 ) -> Sizes {
-    run(arch(), Accept { w, gradient, trial, found, penalty, moved, pair })
+    run(arch(), Accept { w, gradient, trial, found, penalty, seen, moved, pair })
 }
 
 struct Accept<'a> {
@@ -387,6 +437,7 @@ struct Accept<'a> {
     trial: &'a [Lane],
     found: &'a [Lane],
     penalty: &'a [Lane],
+    seen: &'a Seen,
     moved: &'a Lane,
     pair: &'a mut Pair,
 }
@@ -399,6 +450,10 @@ impl Kernel for Accept<'_> {
         let zero = lanes.splat(0.0);
         let moved = lanes.load(self.moved);
         let mut sums = [zero; 4];
+        let last = self.w.len() - 1;
+        let [found_last, g_last] = [&self.found[last], &self.gradient[last]].map(|x| lanes.load(x));
+        let y_last = lanes.sub(found_last, g_last);
+        let mut shift = zero;
         for j in 0..self.w.len() {
             let [w, trial, g, found] =
                 [&self.w[j], &self.trial[j], &self.gradient[j], &self.found[j]]
@@ -406,8 +461,18 @@ impl Kernel for Accept<'_> {
             let p = lanes.load(&self.penalty[j]);
             let s = lanes.where_negative(moved, lanes.sub(trial, w), zero);
             let y = lanes.where_negative(moved, lanes.sub(found, g), zero);
-            sums[0] = lanes.fused(sums[0], s, s);
-            sums[1] = lanes.fused(sums[1], y, y);
+            let square = lanes.load(&self.seen.square[j]);
+            let offset = lanes.load(&self.seen.offset[j]);
+            let own = lanes.sub(y, lanes.mul(offset, y_last));
+            shift = lanes.fused(shift, offset, s);
+            sums[0] = lanes.fused(sums[0], lanes.mul(square, s), s);
+            sums[1] = lanes.fused(sums[1], lanes.div(own, square), own);
+            if j == last {
+                // (s_0 + o·s)² in place of s_0².
+                let whole = lanes.add(s, shift);
+                sums[0] = lanes.sub(sums[0], lanes.mul(s, s));
+                sums[0] = lanes.fused(sums[0], whole, whole);
+            }
             sums[2] = lanes.fused(sums[2], s, y);
             sums[3] = lanes.fused(sums[3], lanes.mul(p, s), s);
             self.pair.s[j] = shortened(lanes.array(s));
@@ -453,8 +518,14 @@ mod tests {
         let mut vector =
             || -> Vec<Lane> { (0..size).map(|_| [0.0; LANES].map(|_| next())).collect() };
         let (w, gradient) = (vector(), vector());
-        let penalty: Vec<Lane> = vector().iter().map(|p| p.map(|p| 0.2 + p * p)).collect();
-        let place = Place { penalty: &penalty, w: &w, gradient: &gradient };
+        let mut penalty: Vec<Lane> = vector().iter().map(|p| p.map(|p| 0.2 + p * p)).collect();
+        penalty[size - 1] = [0.0; LANES];
+        let mut seen = Seen::plain(size);
+        for (j, (square, offset)) in vector().into_iter().zip(vector()).enumerate().take(size - 1) {
+            seen.square[j] = shortened(square.map(|x| 1.0 + x));
+            seen.offset[j] = shortened(offset);
+        }
+        let place = Place { penalty: &penalty, w: &w, gradient: &gradient, seen: &seen };
         let gamma = [0.7; LANES];
         let mut pairs: Vec<Pair> = Vec::new();
         let mut products = Products::new(&pairs, gamma, place);
@@ -494,8 +565,15 @@ mod tests {
                 taken[i] = std::array::from_fn(|l| rho[i][l] * sq[l]);
                 lane_add(&taken[i].map(|a| -a), &curved[i], &mut q);
             }
-            for (q, p) in q.iter_mut().zip(&penalty) {
-                *q = std::array::from_fn(|l| q[l] / (gamma[l] + p[l]));
+            // B^-1 q, the intercept last.
+            for l in 0..LANES {
+                let (last, mut moved) = (q[size - 1][l], 0.0);
+                for j in 0..size - 1 {
+                    let [square, offset] = [seen.square[j][l], seen.offset[j][l]].map(f64::from);
+                    q[j][l] = (q[j][l] - offset * last) / (gamma[l] * square + penalty[j][l]);
+                    moved += offset * q[j][l];
+                }
+                q[size - 1][l] = last / gamma[l] - moved;
             }
             for i in 0..pairs.len() {
                 let yq = lane_dot(&curved[i], &q);

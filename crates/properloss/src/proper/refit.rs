@@ -14,6 +14,7 @@ use super::descent::{Anchor, Stop, Walkers};
 use super::linalg::lane;
 use super::metric::{Dense, Hessians, Metric};
 use super::path::{self, Models, Path};
+use super::products::Seen;
 use super::rows::{FoldRows, Halt, Halted, LANES};
 use super::smooth;
 use crate::error::Result;
@@ -119,7 +120,7 @@ fn descend(
         let sums = rows.lane_sums(curve, first, w, halt)?;
         let start = Anchor { w: w.clone(), loss: sums.loss, gradient: sums.gradient };
         // The loss under the link bends much like that under the sigmoid.
-        let fresh = || Walkers::new(rows, first, [curvature; LANES]);
+        let fresh = || Walkers::new(rows, first, [curvature; LANES], Seen::plain(d));
         let mut walkers = path.walkers.get(group).cloned().unwrap_or_else(fresh);
         let penalty = &path.penalty[group];
         let reached = walkers.descend(rows, curve, penalty, &metric, &start, stop, None, halt)?;

@@ -272,7 +272,8 @@ impl PathState {
         let d = rows.dimension();
         let groups = rows.models().div_ceil(LANES);
         let mut anchors = Vec::new();
-        for group in 0..groups {
+        let seen = self.scales.columns_seen();
+        for (group, seen) in seen.into_iter().enumerate() {
             let first = group * LANES;
             let (mut w, mut gamma) = (vec![[0.0; LANES]; d], [1.0; LANES]);
             for l in 0..LANES.min(rows.models() - first) {
@@ -280,7 +281,7 @@ impl PathState {
                 w[d - 1][l] = (p / (n - p)).ln();
                 gamma[l] = p * (n - p) / n;
             }
-            self.walkers.push(Walkers::new(rows, first, gamma));
+            self.walkers.push(Walkers::new(rows, first, gamma, seen));
             anchors.push(Anchor { w, loss: [0.0; LANES], gradient: Vec::new() });
         }
         let loss = self.null_loss(rows);

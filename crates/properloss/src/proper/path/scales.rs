@@ -11,12 +11,15 @@
 //! `n_j` is the number of rows that the deviation rests on. A column that is constant in the rows of
 //! a model counts with its deviation over all rows there: its weight is then 0.
 
+use crate::proper::products::Seen;
 use crate::proper::rows::{FoldMoments, LANES, Lane};
 
 /// A variance below this share of the mean square is rounding.
 const CONSTANT: f64 = 1e-12;
 /// Rows at which a deviation is half believed.
 const HALF_BELIEVED: f64 = 10.0;
+/// No squared deviation that a metric uses is smaller, relative to that of all rows.
+const LEAST_SQUARE: f32 = 1e-20;
 /// No penalty is larger.
 const LARGEST: f64 = 1e200;
 
@@ -29,6 +32,8 @@ pub(in crate::proper) struct Scales {
     pub deviation: Vec<f64>,
     /// `s_kj / s_j` of every model, 0 where a column is constant in it.
     relative: Vec<Vec<f64>>,
+    /// `(mean over the rows of model k - mean over all) / s_j`.
+    offset: Vec<Vec<f64>>,
     /// `s_j / max s`.
     share: Vec<f64>,
     /// `V`.
@@ -42,6 +47,7 @@ impl Scales {
             mean: vec![0.0; columns],
             deviation: vec![0.0; columns],
             relative: vec![vec![0.0; columns]; folds + 1],
+            offset: vec![vec![0.0; columns]; folds + 1],
             share: vec![0.0; columns],
             spread: 0.0,
         };
@@ -67,8 +73,9 @@ impl Scales {
             }
             scales.deviation[j] = deviation;
             for k in 0..folds {
-                let (_, own, _) = variance(k);
+                let (own_mean, own, _) = variance(k);
                 scales.relative[k][j] = (own / all).sqrt();
+                scales.offset[k][j] = (own_mean - mean) / all.sqrt();
             }
             scales.relative[folds][j] = 1.0;
             let second: f64 = moments.second.iter().map(|s| s[j]).sum();
@@ -116,6 +123,27 @@ impl Scales {
         let unit = if largest > 0.0 { largest.powf(2.0 - 2.0 * a) } else { 1.0 };
         let trace = self.trace(self.relative.len() - 1, a);
         10f64.powf(g) / if trace > 0.0 { trace * unit } else { 1.0 }
+    }
+
+    /// How the columns lie in the rows of every model, by groups of eight.
+    pub(in crate::proper) fn columns_seen(&self) -> Vec<Seen> {
+        let (models, columns) = (self.relative.len(), self.share.len());
+        (0..models.div_ceil(LANES))
+            .map(|group| {
+                let mut seen = Seen::plain(columns + 1);
+                for l in 0..LANES.min(models - group * LANES) {
+                    let k = group * LANES + l;
+                    for j in 0..columns {
+                        let r = self.relative[k][j];
+                        if r > 0.0 {
+                            seen.square[j][l] = ((r * r) as f32).max(LEAST_SQUARE);
+                        }
+                        seen.offset[j][l] = self.offset[k][j] as f32;
+                    }
+                }
+                seen
+            })
+            .collect()
     }
 
     /// `P` of every model, by groups of eight; 0 for the intercept.
