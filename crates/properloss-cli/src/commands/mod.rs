@@ -12,6 +12,7 @@ pub mod export;
 pub mod fit;
 pub mod inspect;
 pub mod manual;
+mod parts;
 pub mod predict;
 pub mod report;
 mod row_losses;
@@ -23,18 +24,17 @@ pub mod transfer;
 use std::path::Path;
 
 use properloss_data::encoder::Label;
-use properloss_data::groups::{grouped_train_test, read_groups};
-use properloss_data::read::read_encoded;
-use properloss_data::split::{Split, last_rows, train_test};
+use properloss_data::groups::read_groups;
 use properloss_data::{
     Classes, DataDescription, Dataset, Encoder, Examples, Features, Format, ModelFile, ReadOptions,
-    Source, UnknownCategory, read, read_examples,
+    Source, read, read_examples,
 };
 
 use crate::args::{DataArgs, source};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
+use parts::{Parts, TestShare, with_class_name};
 
 /// Reads labelled examples of two classes.
 fn load(args: &DataArgs, path: &Path, options: &ReadOptions, talk: Talk) -> Result<Dataset> {
@@ -135,53 +135,6 @@ fn groups_of(
         return Err(Failure::Internal(format!("{found} groups of {rows} rows")));
     }
     Ok(Some(groups))
-}
-
-/// Training rows with their groups, and test rows if any were asked for.
-struct Parts {
-    train: Dataset,
-    groups: Option<Vec<u32>>,
-    test: Option<Dataset>,
-}
-
-impl Parts {
-    /// All rows to train; the test rows are another file's, or a share of these.
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        dataset: Dataset,
-        groups: Option<Vec<u32>>,
-        test: Option<&Path>,
-        share: TestShare,
-        seed: u64,
-        unknown: UnknownCategory,
-        options: &ReadOptions,
-        talk: Talk,
-    ) -> Result<Self> {
-        if let Some(path) = test {
-            let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-            let test = read_encoded(&source(path)?, &dataset.encoder, unknown, options)?;
-            unknown_words(test.description.unknown_categories, talk);
-            return Ok(Self { train: dataset, groups, test: Some(test) });
-        }
-        let split = match (share, &groups) {
-            (TestShare { any: Some(share), .. }, None) => train_test(&dataset.labels, share, seed),
-            (TestShare { any: Some(share), .. }, Some(groups)) => {
-                grouped_train_test(&dataset.labels, groups, share, seed)
-            }
-            (TestShare { last: Some(share), .. }, _) => last_rows(&dataset.labels, share),
-            _ => return Ok(Self { train: dataset, groups, test: None }),
-        };
-        let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
-        let groups = groups.map(|groups| train.iter().map(|&row| groups[row]).collect());
-        Ok(Self { train: dataset.select(&train), groups, test: Some(dataset.select(&test)) })
-    }
-}
-
-/// The share of the rows that a test gets: any of them, or the last ones.
-#[derive(Debug, Clone, Copy)]
-struct TestShare {
-    any: Option<f64>,
-    last: Option<f64>,
 }
 
 /// The encoder of a model with the label column to measure it on. A model that was made of arrays
@@ -325,19 +278,4 @@ fn described(dataset: &Dataset) -> String {
         dataset.positives(),
         dataset.classes[1],
     )
-}
-
-/// A split knows the classes as 0 and 1 only.
-fn with_class_name(error: properloss_data::Error, dataset: &Dataset) -> properloss_data::Error {
-    match error {
-        properloss_data::Error::TooFewRows { class, count, needed } => {
-            let class = dataset.classes[usize::from(class == "1")].clone();
-            properloss_data::Error::TooFewRows { class, count, needed }
-        }
-        properloss_data::Error::ClassInFewGroups { class, found, needed } => {
-            let class = dataset.classes[usize::from(class == "1")].clone();
-            properloss_data::Error::ClassInFewGroups { class, found, needed }
-        }
-        error => error,
-    }
 }

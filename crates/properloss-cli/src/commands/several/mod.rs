@@ -12,72 +12,21 @@ pub mod plot;
 pub mod predict;
 pub mod report;
 
-use std::path::Path;
-
 use properloss::metrics::ClassSummary;
 use properloss_data::encoder::Label;
-use properloss_data::groups::grouped_train_test_of_classes;
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::read_encoded_examples;
-use properloss_data::split::{Split, last_rows_of_classes, train_test_of_classes};
 use properloss_data::{
     ClassDataset, Classes, Encoder, Examples, Format, ReadOptions, Source, UnknownCategory,
 };
 use serde_json::{Value, json};
 
-use super::{TestShare, unknown_words};
-use crate::args::source;
+use super::parts::{Parts, with_class_name};
 use crate::failure::{Failure, Result};
-use crate::output::Talk;
-use crate::progress::Progress;
 use crate::table::Table;
 
-/// Training rows with their groups, and test rows if any were asked for.
-pub struct Parts {
-    train: ClassDataset,
-    groups: Option<Vec<u32>>,
-    test: Option<ClassDataset>,
-}
-
-impl Parts {
-    /// All rows to train; the test rows are another file's, or a share of these.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn new(
-        dataset: ClassDataset,
-        groups: Option<Vec<u32>>,
-        test: Option<&Path>,
-        share: TestShare,
-        seed: u64,
-        unknown: UnknownCategory,
-        options: &ReadOptions,
-        talk: Talk,
-    ) -> Result<Self> {
-        if let Some(path) = test {
-            let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-            let test = read_labelled(&source(path)?, &dataset.encoder, unknown, options)?;
-            unknown_words(test.description.unknown_categories, talk);
-            return Ok(Self { train: dataset, groups, test: Some(test) });
-        }
-        let split = match (share, &groups) {
-            (TestShare { any: Some(share), .. }, None) => {
-                train_test_of_classes(&dataset.labels, share, seed)
-            }
-            (TestShare { any: Some(share), .. }, Some(groups)) => {
-                grouped_train_test_of_classes(&dataset.labels, groups, share, seed)
-            }
-            (TestShare { last: Some(share), .. }, _) => {
-                last_rows_of_classes(&dataset.labels, dataset.classes.len(), share)
-            }
-            _ => return Ok(Self { train: dataset, groups, test: None }),
-        };
-        let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
-        let groups = groups.map(|groups| train.iter().map(|&row| groups[row]).collect());
-        Ok(Self { train: dataset.select(&train), groups, test: Some(dataset.select(&test)) })
-    }
-}
-
 /// Labelled examples, encoded for a model of several classes.
-fn read_labelled(
+pub(super) fn read_labelled(
     data: &Source,
     encoder: &Encoder,
     unknown: UnknownCategory,
@@ -121,26 +70,6 @@ fn labelled_encoder(
         ));
     }
     Ok(encoder)
-}
-
-/// A split knows the classes by their numbers only.
-fn with_class_name(
-    error: properloss_data::Error,
-    dataset: &ClassDataset,
-) -> properloss_data::Error {
-    let named = |class: String| {
-        let name = class.parse().ok().and_then(|k: usize| dataset.classes.get(k).cloned());
-        name.unwrap_or(class)
-    };
-    match error {
-        properloss_data::Error::TooFewRows { class, count, needed } => {
-            properloss_data::Error::TooFewRows { class: named(class), count, needed }
-        }
-        properloss_data::Error::ClassInFewGroups { class, found, needed } => {
-            properloss_data::Error::ClassInFewGroups { class: named(class), found, needed }
-        }
-        error => error,
-    }
 }
 
 /// `150 rows, 4 features, 3 classes: "setosa" 50, "versicolor" 50, "virginica" 50`.
