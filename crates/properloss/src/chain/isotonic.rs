@@ -55,7 +55,7 @@ pub(crate) fn pooled(points: impl Iterator<Item = Pool>) -> Vec<Pool> {
         }
         // mean(before) < mean(pool), without the divisions. A pool of weight 0 is merged.
         while let Some(before) =
-            pools.pop_if(|before| !(before.sum * pool.weight < pool.sum * before.weight))
+            pools.pop_if(|before| before.sum * pool.weight >= pool.sum * before.weight)
         {
             pool.sum += before.sum;
             pool.weight += before.weight;
