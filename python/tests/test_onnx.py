@@ -189,6 +189,13 @@ EXAMPLES = {
 }
 
 
+def largest_slope(link) -> float:
+    """The steepest piece of a piecewise link; 0 of another."""
+    if not hasattr(link, "z"):
+        return 0.0
+    return float(np.max(np.diff(link.u) / np.diff(link.z)))
+
+
 @FORMS
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_models(name, portable, tmp_path):
@@ -202,8 +209,12 @@ def test_example_models(name, portable, tmp_path):
     rows = np.concatenate([rows, far, -far])
     ours = clf.predict_proba(rows)
     label, p = run((tmp_path / "model.onnx").read_bytes(), rows)
-    np.testing.assert_allclose(p, ours, rtol=0, atol=1e-12)
-    # onnxruntime adds w.x in another order: scores that differ in the last places may change places.
+    # onnxruntime adds w.x in another order: a link as steep as 1e4 (isotonic regression) makes 1e-12
+    # of one rounding of the score, and scores that differ in the last places may change places.
+    z = np.linspace(-30, 30, 100_001)
+    steep = max(np.max(np.diff(clf.link_.inverse_link(z)) / np.diff(z)), largest_slope(clf.link_))
+    rounding = 2.0**-52 * steep if steep > 1e3 else 0.0
+    np.testing.assert_allclose(p, ours, rtol=0, atol=1e-12 + rounding)
     order = np.argsort(ours[:, 1], kind="stable")
     falls = (np.diff(p[order, 1]) < 0) & (np.diff(clf.decision_function(rows)[order]) > 1e-12)
     assert not falls.any()
