@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +36,39 @@ def run(command: list[str], data_limit: int | None = None) -> Run:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit
     )
     assert process.stdout is not None and process.stderr is not None
+    peak = Peak(process.pid)
     stdout, stderr = process.stdout.read(), process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime
-    return Run(process.returncode, seconds, cpu, usage.ru_maxrss / 1024, stdout, stderr)
+    return Run(process.returncode, seconds, cpu, peak.megabytes(), stdout, stderr)
+
+
+class Peak:
+    """The largest resident set of a process. (`ru_maxrss` counts what the parent held before the start.)"""
+
+    def __init__(self, pid: int) -> None:
+        self._status = Path(f"/proc/{pid}/status")
+        self._kilobytes = 0
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                lines = self._status.read_text().splitlines()
+            except OSError:
+                return
+            found = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")]
+            if not found:
+                return
+            self._kilobytes = max(self._kilobytes, found[0])
+            time.sleep(0.02)
+
+    def megabytes(self) -> float:
+        self._thread.join()
+        return self._kilobytes / 1024
 
 
 def program() -> str:

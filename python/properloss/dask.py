@@ -9,6 +9,7 @@ the same.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,6 +37,9 @@ __all__ = ["DaskProperLossClassifier"]
 
 #: Blocks of a worker, at most: an empty round costs some milliseconds a block.
 _BLOCKS_PER_WORKER = 2
+#: Seconds between two looks at the workers, and without any worker until a fit gives up.
+_LOOK = 5.0
+_PATIENCE = 300.0
 
 
 @documented
@@ -161,8 +165,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
             nonlocal rounds
             rounds += 1
             tasks = [delayed(_answer)(part, question, k) for k, part in enumerate(coded)]
-            answers: list[bytes] = client.gather(client.compute(tasks))
-            return answers
+            return _gathered(client, client.compute(tasks))
 
         line = self._progress_line()
         task: _core.BlockTask = {
@@ -253,6 +256,28 @@ class DaskProperLossClassifier(ProperLossClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}
+
+
+def _gathered(client: Client, futures: list[Any]) -> list[bytes]:
+    """The answers; a cluster that has lost all its workers for good is an error, not a wait without end."""
+    lost = 0.0
+    while True:
+        try:
+            wait(futures, timeout=_LOOK)
+        except (TimeoutError, asyncio.TimeoutError):
+            if client.scheduler_info(n_workers=-1)["workers"]:
+                lost = 0.0
+                continue
+            lost += _LOOK
+            if lost < _PATIENCE:
+                continue
+            client.cancel(futures)
+            raise RuntimeError(
+                f"the cluster has had no worker for {lost:.0f} seconds; start some and fit again"
+                " (with checkpoint=FILE a fit goes on where it was)"
+            ) from None
+        answers: list[bytes] = client.gather(futures)
+        return answers
 
 
 # -- what workers do ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 from dask import delayed
 from distributed import Client, LocalCluster
 
+import properloss.dask
 from properloss import ProperLossClassifier
 from properloss.dask import DaskProperLossClassifier
 
@@ -34,7 +36,9 @@ def data(rows=3000, columns=5, seed=0):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(
+    # By default a local cluster gives a worker up that does not come back within 15 seconds, which a
+    # busy machine may well need: the number of workers would go down to none.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"}), LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
     ) as cluster:
         yield cluster
@@ -140,7 +144,8 @@ def test_a_killed_worker_changes_nothing(cluster, client):
     dX, dy = collections(X, y, 2500)
     expected = bits(DaskProperLossClassifier(client=client, blocks=4).fit(dX, dy).to_local())
     rng = np.random.default_rng(6)
-    for _ in range(20 if FULL else 2):
+    killed = 0
+    while killed < (20 if FULL else 2):
         found: list[object] = []
 
         def work(found=found):
@@ -151,10 +156,35 @@ def test_a_killed_worker_changes_nothing(cluster, client):
         time.sleep(rng.uniform(0.05, 0.8))
         victims = [worker.pid for worker in cluster.workers.values() if worker.pid]
         if thread.is_alive() and victims:
-            os.kill(victims[0], signal.SIGKILL)
-        thread.join(120)
+            os.kill(victims[int(rng.integers(len(victims)))], signal.SIGKILL)
+            killed += 1
+        thread.join(300)
         assert not thread.is_alive(), "it hangs"
         assert bits(found[0]) == expected
+
+
+def test_a_cluster_without_workers_is_an_error(monkeypatch):
+    X, y = data(600, 3, seed=11)
+    monkeypatch.setattr(properloss.dask, "_LOOK", 0.2)
+    monkeypatch.setattr(properloss.dask, "_PATIENCE", 1.0)
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0
+    ) as own, Client(own) as client:
+        fit = DaskProperLossClassifier(client=client, blocks=2, verbose=0)
+        rounds = []
+        plain = properloss.dask._gathered
+
+        def last_round(client, futures):
+            rounds.append(len(futures))
+            if len(rounds) == 3:
+                own.scale(0)
+                while client.scheduler_info(n_workers=-1)["workers"]:
+                    time.sleep(0.05)
+            return plain(client, futures)
+
+        monkeypatch.setattr(properloss.dask, "_gathered", last_round)
+        with pytest.raises(RuntimeError, match="no worker"):
+            fit.fit(*collections(X, y, 200))
 
 
 def test_two_fits_at_once_and_a_worker_that_joins_late(cluster, client):

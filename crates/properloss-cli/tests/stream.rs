@@ -155,6 +155,12 @@ fn metrics_and_tests_are_those_of_memory() {
         }
     }
     assert_eq!(memory["proper"], blocks["proper"]);
+    // Weights that cannot be meant as counts are asked about here too.
+    let text = sandbox.read("a.csv");
+    let small = |line: &str| line.replace(",1,", ",0.01,").replace(",2,", ",0.02,");
+    sandbox.write("small.csv", text.lines().map(|line| small(line) + "\n").collect::<String>());
+    let outcome = sandbox.succeed("fit small.csv --weight w -o m.json --cache other");
+    assert!(outcome.stderr.contains("warning: the weights of the"), "{}", outcome.stderr);
 }
 
 /// Rows that do not fit go through temporary blocks, several of them, and the model is the same but
@@ -309,6 +315,13 @@ fn bad_parts_are_named_and_leave_nothing() {
     fails(&fit("p-1.csv p-4.csv"), 1, &["p-4.csv, line", "column \"place\": missing value"]);
     fails(&fit("p-1.csv 'q-*.csv'"), 1, &["q-*.csv: no file has such a name"]);
     fails(&fit("p-1.csv -"), 2, &["standard input cannot be read together with files"]);
+
+    for name in ["i-1", "i-2"] {
+        sandbox
+            .write(&format!("{name}-idx3-ubyte"), [&[0, 0, 8, 3][..], &[0; 11], &[1; 2]].concat());
+    }
+    let outcome = sandbox.run("fit i-1-idx3-ubyte i-2-idx3-ubyte -o never.json");
+    fails(&outcome, 1, &["i-2-idx3-ubyte", "images are read from one file"]);
 
     // A Parquet file that ends early, and one whose second row group is damaged.
     sandbox.write("a.parquet", PARQUET);

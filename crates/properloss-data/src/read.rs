@@ -109,7 +109,14 @@ pub fn read_examples(source: &Source, options: &ReadOptions) -> Result<Examples>
             read_learned(open()?, learned, options, format)
         }
         Format::Libsvm => libsvm::read(source, options),
-        Format::Idx => idx::read(source, options),
+        Format::Idx => match source.parts() {
+            [_, second, ..] => Err(Error::OtherPart {
+                file: second.name().to_path_buf(),
+                first: source.parts()[0].name().to_path_buf(),
+                reason: "images are read from one file".into(),
+            }),
+            _ => idx::read(source, options),
+        },
     }?;
     Ok(examples.without_weightless())
 }

@@ -88,22 +88,28 @@ fn loaded(encoder: &Encoder, features: &Features, options: &ReadOptions, talk: T
     identifier_words(encoder, features, talk);
 }
 
-/// Weights as counts, or scaled to mean 1. Counts that add up to next to nothing are asked about: of one
-/// row in all, cross-validation rightly learns nothing but the mean.
+/// Weights as counts, or scaled to mean 1.
 fn meant_weights(weights: &mut Option<Vec<f64>>, relative: bool, talk: Talk) {
-    /// Below this mean the weights of the rows cannot be meant as counts.
-    const LEAST_MEAN: f64 = 0.1;
     let Some(weights) = weights else { return };
     let sum: f64 = weights.iter().sum();
-    let mean = sum / weights.len() as f64;
     if relative {
+        let mean = sum / weights.len() as f64;
         weights.iter_mut().for_each(|weight| *weight /= mean);
-    } else if mean < LEAST_MEAN {
+    } else {
+        count_words(sum, weights.len(), talk);
+    }
+}
+
+/// Counts that add up to next to nothing are asked about: of one row in all, cross-validation rightly
+/// learns nothing but the mean.
+fn count_words(sum: f64, rows: usize, talk: Talk) {
+    /// Below this mean the weights of the rows cannot be meant as counts.
+    const LEAST_MEAN: f64 = 0.1;
+    if sum < LEAST_MEAN * rows as f64 {
         talk.say(format!(
-            "warning: the weights of the {} rows sum to {sum:.4}: a weight of 2 counts as the row twice, so \
+            "warning: the weights of the {rows} rows sum to {sum:.4}: a weight of 2 counts as the row twice, so \
              this is as if there were hardly any rows, and the model will be next to constant. If only \
              their ratios mean something, pass --relative-weights",
-            weights.len()
         ));
     }
 }

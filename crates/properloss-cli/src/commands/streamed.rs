@@ -15,7 +15,7 @@ use properloss_data::training::Training;
 use properloss_data::{Examples, ReadOptions, Source, read_examples};
 
 use super::fit::{Finished, OpenOutputs};
-use super::{label_words, unknown_words};
+use super::{count_words, label_words, unknown_words};
 use crate::args::{FitArgs, source};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -190,6 +190,8 @@ pub(super) fn finish(
         facts.iter().map(|facts| facts.counts[1]).sum::<u64>(),
         classes[1],
     ));
+    let weight: f64 = facts.iter().map(|facts| facts.weights[0] + facts.weights[1]).sum();
+    count_words(weight, cached.blocks.rows() as usize, talk);
     let start = Instant::now();
     let trained = {
         let progress = Progress::iterations(talk, 1, "cross-validating");
