@@ -36,7 +36,11 @@ fn fish(rows: usize, unknown: bool) -> String {
 /// without a python3.
 fn script_answers(sandbox: &Sandbox, script: &str) -> Option<Vec<Option<f64>>> {
     sandbox.write("run.py", script);
-    let run = Command::new("python3").args(["-B", "run.py"]).current_dir(&sandbox.folder).output().ok()?;
+    let run = Command::new("python3")
+        .args(["-B", "run.py"])
+        .current_dir(&sandbox.folder)
+        .output()
+        .ok()?;
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let text = String::from_utf8(run.stdout).unwrap();
     let number = |word: &str| word.parse::<f64>().ok().filter(|p| p.is_finite());
@@ -100,7 +104,8 @@ fn every_language_answers_as_predict_does() {
                 if file == "model.sql" { " --table 'the fish'" } else { "" }
             ));
             if file == "model.c" {
-                let flags = ["-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", "-o", "compiled.so"];
+                let flags =
+                    ["-std=c99", "-Wall", "-Werror", "-shared", "-fPIC", "-o", "compiled.so"];
                 let compiler = Command::new("cc")
                     .args(flags)
                     .args(["model.c", "-lm"])

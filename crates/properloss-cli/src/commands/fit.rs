@@ -67,7 +67,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let files = outputs.open(talk)?;
     let source = inputs(&args.data)?;
     let examples = match streamed::rows(args, &source, &options, &trainer, talk)? {
-        Rows::Memory(examples) => examples,
+        Rows::Memory(examples) => *examples,
         Rows::Blocks(cached) => {
             return streamed::finish(args, &trainer, &cached, &options, files, talk);
         }

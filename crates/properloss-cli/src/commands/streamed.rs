@@ -1,7 +1,7 @@
 //! `fit` of more rows than memory holds: they are decoded once into blocks on disk, which every pass
 //! reads again.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use properloss::metrics::{Measured, Summary};
@@ -29,7 +29,7 @@ const STATE: u64 = 128;
 /// The rows of a fit.
 pub(super) enum Rows {
     /// They fit.
-    Memory(Examples),
+    Memory(Box<Examples>),
     /// They do not, or a cache was named.
     Blocks(Box<Cached>),
 }
@@ -71,15 +71,15 @@ pub(super) fn rows(
         return blocks(scan, source, options, destination, memory, talk);
     }
     let Some(limit) = limit else {
-        return in_memory(source, options).map(Rows::Memory);
+        return Ok(Rows::Memory(Box::new(in_memory(source, options)?)));
     };
     if format_of(source, options)? == properloss_data::Format::Idx {
-        return Ok(Rows::Memory(read_examples(source, options)?));
+        return Ok(Rows::Memory(Box::new(read_examples(source, options)?)));
     }
     let scan = Scan::new(source, options)?;
     let needed = scan.bytes(options).saturating_add(STATE.saturating_mul(scan.rows()));
     if needed <= limit {
-        return Ok(Rows::Memory(scan.read(source, options)?));
+        return Ok(Rows::Memory(Box::new(scan.read(source, options)?)));
     }
     let why = format!(
         "{}: the fit takes {}, but {} may be used, and ",
@@ -209,7 +209,7 @@ pub(super) fn finish(
 
 /// The metrics of a model on the rows of another file, through blocks too.
 fn test(
-    path: &PathBuf,
+    path: &Path,
     model: &Model,
     cached: &Cached,
     args: &FitArgs,
