@@ -9,7 +9,6 @@ the same.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -264,7 +263,7 @@ def _gathered(client: Client, futures: list[Any]) -> list[bytes]:
     while True:
         try:
             wait(futures, timeout=_LOOK)
-        except (TimeoutError, asyncio.TimeoutError):
+        except TimeoutError:
             if client.scheduler_info(n_workers=-1)["workers"]:
                 lost = 0.0
                 continue

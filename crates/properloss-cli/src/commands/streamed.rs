@@ -71,7 +71,7 @@ pub(super) fn rows(
         return blocks(scan, source, options, destination, memory, talk);
     }
     let Some(limit) = limit else {
-        return in_memory(source, options).map(|examples| Rows::Memory(Box::new(examples)));
+        return Ok(Rows::Memory(Box::new(in_memory(source, options)?)));
     };
     if format_of(source, options)? == properloss_data::Format::Idx {
         return Ok(Rows::Memory(Box::new(read_examples(source, options)?)));
