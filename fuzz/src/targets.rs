@@ -6,7 +6,7 @@ use properloss::chain::{ChainProblem, Objective, solve};
 use properloss::link::vector::VectorLink;
 use properloss::link::{InverseLink, LinkSpec, registry};
 use properloss::loss::CanonicalLoss;
-use properloss_data::export::{Exportable, OnnxOptions};
+use properloss_data::export::{Export, Exportable, OnnxOptions, Target};
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::{for_each_row, read_encoded};
 use properloss_data::{
@@ -168,15 +168,12 @@ pub fn export(bytes: &[u8]) -> bool {
     let unknown = if bit(0) { UnknownCategory::Zeros } else { UnknownCategory::Error };
     let Ok(model) = Exportable::from_model(&file, unknown) else { return false };
     let options = OnnxOptions { portable: bit(1), float_input: bit(2) };
-    let forms = [
-        model.onnx(options).map(|bytes| bytes.len()),
-        model.c().map(|text| text.len()),
-        model.sql("rows").map(|text| text.len()),
-        model.python().map(|text| text.len()),
-    ];
+    let model = Export::Two(model);
+    let targets = [Target::Onnx(options), Target::C, Target::Sql("rows"), Target::Python];
+    let forms = targets.map(|target| model.write(target));
     for form in &forms {
         match form {
-            Ok(length) => assert!(*length > 0),
+            Ok(bytes) => assert!(!bytes.is_empty()),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use properloss::link::{InverseLink, LinkSpec};
 use properloss::loss::Loss;
-use properloss::metrics::Summary;
+use properloss::metrics::{ClassSummary, Summary};
 use properloss::train::Model;
 use properloss_data::Dataset;
 use serde_json::{Value, json};
@@ -36,22 +36,77 @@ pub fn metrics_json(summary: &Summary) -> Value {
     })
 }
 
-/// The names of the columns of [`metrics_cells`].
-pub const METRICS: [&str; 5] = ["AUC", "log-loss", "Brier", "ECE", "accuracy"];
+/// Measures of a round that can be averaged and shown.
+pub trait Measures: Sized {
+    /// The names of the cells.
+    const NAMES: &'static [&'static str];
+    /// Cells up to the log-loss, whose standard errors stand behind it.
+    const LOG_LOSS: usize;
+    /// The numbers of a table's row.
+    fn cells(&self) -> Vec<String>;
+    /// The mean over rounds.
+    fn mean(rounds: &[Self]) -> Self;
+}
 
-/// The five numbers of a table's row.
-pub fn metrics_cells(summary: &Summary) -> [String; 5] {
-    [summary.auc, summary.log_loss, summary.brier.brier, summary.ece, summary.accuracy]
-        .map(|value| format!("{value:.4}"))
+fn cells(values: &[f64]) -> Vec<String> {
+    values.iter().map(|value| format!("{value:.4}")).collect()
+}
+
+/// The mean of one measure over the rounds.
+fn mean_of<S>(rounds: &[S], value: impl Fn(&S) -> f64) -> f64 {
+    rounds.iter().map(value).sum::<f64>() / rounds.len() as f64
+}
+
+impl Measures for Summary {
+    const NAMES: &'static [&'static str] = &["AUC", "log-loss", "Brier", "ECE", "accuracy"];
+    const LOG_LOSS: usize = 2;
+
+    fn cells(&self) -> Vec<String> {
+        cells(&[self.auc, self.log_loss, self.brier.brier, self.ece, self.accuracy])
+    }
+
+    fn mean(rounds: &[Self]) -> Self {
+        let mean = |value: fn(&Self) -> f64| mean_of(rounds, value);
+        let mut summary = rounds[0];
+        summary.auc = mean(|s| s.auc);
+        summary.log_loss = mean(|s| s.log_loss);
+        summary.brier.brier = mean(|s| s.brier.brier);
+        summary.brier.miscalibration = mean(|s| s.brier.miscalibration);
+        summary.brier.discrimination = mean(|s| s.brier.discrimination);
+        summary.brier.uncertainty = mean(|s| s.brier.uncertainty);
+        summary.ece = mean(|s| s.ece);
+        summary.accuracy = mean(|s| s.accuracy);
+        summary
+    }
+}
+
+impl Measures for ClassSummary {
+    const NAMES: &'static [&'static str] = &["log-loss", "Brier", "ECE", "accuracy"];
+    const LOG_LOSS: usize = 1;
+
+    fn cells(&self) -> Vec<String> {
+        cells(&[self.log_loss, self.brier, self.ece, self.accuracy])
+    }
+
+    /// The first round with the means of what is not of a class.
+    fn mean(rounds: &[Self]) -> Self {
+        Self {
+            log_loss: mean_of(rounds, |s| s.log_loss),
+            brier: mean_of(rounds, |s| s.brier),
+            ece: mean_of(rounds, |s| s.ece),
+            accuracy: mean_of(rounds, |s| s.accuracy),
+            ..rounds[0].clone()
+        }
+    }
 }
 
 /// A table of metrics, one row for each part.
-pub fn metrics_table(parts: &[(&str, Summary)]) -> Table {
+pub fn metrics_table<S: Measures>(parts: &[(&str, S)]) -> Table {
     let mut names = vec![""];
-    names.extend(METRICS);
+    names.extend(S::NAMES);
     let mut table = Table::new(&names);
     for (name, summary) in parts {
-        table.row([(*name).to_owned()].into_iter().chain(metrics_cells(summary)));
+        table.row([(*name).to_owned()].into_iter().chain(summary.cells()));
     }
     table
 }

@@ -8,11 +8,7 @@ use common::Sandbox;
 
 /// Fish of a length, a width and a place (some not known), healthy or not, from a fixed stream.
 fn fish(rows: usize, unknown: bool) -> String {
-    let mut state = 11u64;
-    let mut uniform = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut uniform = common::uniform(11);
     let mut text = "length,width,place,healthy\n".to_owned();
     for i in 0..rows {
         let length: f64 = (0..6).map(|_| uniform()).sum::<f64>() - 3.0;

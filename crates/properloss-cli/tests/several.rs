@@ -7,11 +7,7 @@ use serde_json::Value;
 
 /// Three species whose lengths and widths overlap, with a weight, from a fixed stream.
 fn species(rows: usize) -> String {
-    let mut state = 7u64;
-    let mut uniform = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut uniform = common::uniform(7);
     let mut text = "length,width,place,w,species\n".to_owned();
     for i in 0..rows {
         let (name, centre) = [("cod", 0.0), ("eel", 1.0), ("ray", 2.0)][i % 3];

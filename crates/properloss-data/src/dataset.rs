@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use properloss::multiclass::ClassSample;
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 
 use crate::encoder::Encoder;
@@ -153,57 +154,77 @@ pub struct DataDescription {
     pub unknown_categories: u64,
 }
 
-/// Examples with labels 0 and 1, ready for training.
+/// How the class of a row is held: one byte for two classes, four for more.
+pub trait ClassLabel: Copy + std::fmt::Debug + PartialEq {
+    /// The names of the classes.
+    type Names: Clone + std::fmt::Debug + PartialEq + AsRef<[String]>;
+    /// Every class must be in every part of a division. (Of many classes a rare one may be trained on only.)
+    const IN_EVERY_PART: bool;
+    /// The number of the class.
+    fn class(self) -> usize;
+}
+
+impl ClassLabel for u8 {
+    type Names = [String; 2];
+    const IN_EVERY_PART: bool = true;
+    fn class(self) -> usize {
+        usize::from(self != 0)
+    }
+}
+
+impl ClassLabel for u32 {
+    type Names = Vec<String>;
+    const IN_EVERY_PART: bool = false;
+    fn class(self) -> usize {
+        self as usize
+    }
+}
+
+/// Examples with their labels, ready for training: [`Dataset`] of two classes, [`ClassDataset`] of more.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dataset {
+pub struct LabelledRows<L: ClassLabel> {
     /// The feature matrix; every value is finite.
     pub features: Features,
-    /// 0 (negative) or 1 (positive).
-    pub labels: Vec<u8>,
+    /// The class of each row: 0, 1, and so on.
+    pub labels: Vec<L>,
     /// Weights >= 0, if the data have them.
     pub weights: Option<Vec<f64>>,
-    /// The names of the features.
-    pub feature_names: Vec<String>,
-    /// The names of the classes 0 and 1.
-    pub classes: [String; 2],
+    /// The names of the classes.
+    pub classes: L::Names,
     /// How further data are encoded the same way.
     pub encoder: Encoder,
     /// Where the examples came from.
     pub description: DataDescription,
 }
 
-/// The shape of `features` with their `labels`, and the matrix that the core borrows.
-macro_rules! shape_and_matrix {
-    () => {
-        /// Number of examples.
-        pub fn rows(&self) -> usize {
-            self.labels.len()
-        }
+/// Examples with labels 0 (negative) and 1 (positive).
+pub type Dataset = LabelledRows<u8>;
 
-        /// Number of features.
-        pub fn columns(&self) -> usize {
-            self.features.columns()
-        }
+/// Examples with labels 0, 1, 2, ...
+pub type ClassDataset = LabelledRows<u32>;
 
-        /// The feature matrix as the core borrows it.
-        pub fn matrix(&self) -> Result<Matrix<'_>> {
-            self.features.matrix()
-        }
-    };
-}
-pub(crate) use shape_and_matrix;
-
-impl Dataset {
-    shape_and_matrix!();
-
-    /// Rows, labels and weights as the core's trainers take them; checks them once more.
-    pub fn sample(&self) -> Result<Sample<'_>> {
-        Ok(Sample::new(self.matrix()?, &self.labels, self.weights.as_deref())?)
+impl<L: ClassLabel> LabelledRows<L> {
+    /// Number of examples.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.labels.len()
     }
 
-    /// Number of positive examples.
-    pub fn positives(&self) -> usize {
-        self.labels.iter().filter(|&&y| y == 1).count()
+    /// Number of features.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.features.columns()
+    }
+
+    /// The names of the features.
+    #[must_use]
+    pub fn feature_names(&self) -> Vec<String> {
+        self.encoder.feature_names()
+    }
+
+    /// The feature matrix as the core borrows it.
+    pub fn matrix(&self) -> Result<Matrix<'_>> {
+        self.features.matrix()
     }
 
     /// The chosen rows, copied in the order given.
@@ -213,11 +234,39 @@ impl Dataset {
             features: self.features.select(rows),
             labels: rows.iter().map(|&i| self.labels[i]).collect(),
             weights: self.weights.as_ref().map(|w| rows.iter().map(|&i| w[i]).collect()),
-            feature_names: self.feature_names.clone(),
             classes: self.classes.clone(),
             encoder: self.encoder.clone(),
             description: DataDescription { rows: rows.len() as u64, ..self.description.clone() },
         }
+    }
+}
+
+impl Dataset {
+    /// Rows, labels and weights as the core's trainers take them; checks them once more.
+    pub fn sample(&self) -> Result<Sample<'_>> {
+        Ok(Sample::new(self.matrix()?, &self.labels, self.weights.as_deref())?)
+    }
+
+    /// Number of positive examples.
+    #[must_use]
+    pub fn positives(&self) -> usize {
+        self.labels.iter().filter(|&&y| y == 1).count()
+    }
+}
+
+impl ClassDataset {
+    /// Rows, labels and weights as the core takes them; checks them once more.
+    pub fn sample(&self) -> Result<ClassSample<'_>> {
+        let (labels, classes) = (&self.labels[..], self.classes.len());
+        Ok(ClassSample::new(self.matrix()?, labels, classes, self.weights.as_deref())?)
+    }
+
+    /// How many rows each class has.
+    #[must_use]
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.classes.len()];
+        self.labels.iter().for_each(|&class| counts[class as usize] += 1);
+        counts
     }
 }
 

@@ -121,6 +121,13 @@ impl Column {
 }
 
 impl Encoder {
+    /// With these classes and no label column, unless it knows its label.
+    pub(crate) fn or_classes(mut self, classes: Classes) -> Self {
+        let label = || Label { column: None, classes, skip_others: false };
+        self.label.get_or_insert_with(label);
+        self
+    }
+
     /// Numeric columns with these names and no label: for data that come as a matrix.
     pub fn numeric(names: impl IntoIterator<Item = String>) -> Self {
         let column = |name| Column {

@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use properloss::proper::deal_groups;
 
+use crate::dataset::ClassLabel;
 use crate::encoder::{Encoded, Encoder, cell_text};
 use crate::error::{Error, Result};
 use crate::options::{LabelUse, ReadOptions, UnknownCategory};
 use crate::read::{Format, open_table};
 use crate::source::Source;
-use crate::split::{Split, bad_share};
+use crate::split::{NEVER, Split, check_folds, check_share, held_out, held_out_each};
 use crate::table::find_column;
 
 /// The group of every example that [`crate::read()`] takes from this file, numbered as they appear:
@@ -20,10 +21,7 @@ pub fn read_groups(
     options: &ReadOptions,
     column: &str,
 ) -> Result<Vec<u32>> {
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source)?,
-    };
+    let format = options.format_of(source)?;
     if matches!(format, Format::Libsvm | Format::Idx) {
         let (file, format) = (source.name().to_path_buf(), format.name());
         return Err(Error::NoColumns { file, format, role: "group" });
@@ -63,88 +61,56 @@ pub fn fold_of_row(labels: &[u8], groups: &[u32], k: usize, seed: u64) -> Result
     Ok(fold)
 }
 
-/// `k` splits as [`crate::split::folds`], but rows of one group are never apart: `groups[i]` is row `i`'s.
-pub fn grouped_folds(labels: &[u8], groups: &[u32], k: usize, seed: u64) -> Result<Vec<Split>> {
-    let labels = numbers(labels);
-    let fold = dealt(&labels, groups, &shares_of(k)?, seed)?;
-    spread(&labels, &fold, k, k, None)?;
-    Ok(splits(&fold, k))
-}
-
-/// A share `test_share` of each class to the test part as [`crate::split::train_test`] does, as nearly as whole
-/// groups allow.
-pub fn grouped_train_test(
-    labels: &[u8],
-    groups: &[u32],
-    test_share: f64,
-    seed: u64,
-) -> Result<Split> {
-    let labels = numbers(labels);
-    let part = dealt(&labels, groups, &train_and_test(test_share)?, seed)?;
-    spread(&labels, &part, 2, 2, None)?;
-    Ok(test_part(&part))
-}
-
-/// [`grouped_folds`] for three classes or more. A group that holds all rows of a class is in no test part.
-pub fn grouped_folds_of_classes(
-    labels: &[u32],
+/// `k` splits as [`crate::split::folds`], but rows of one group are never apart: `groups[i]` is row `i`'s. Of three
+/// classes or more, a group that holds all rows of a class is in no test part.
+pub fn grouped_folds<L: ClassLabel>(
+    labels: &[L],
     groups: &[u32],
     k: usize,
     seed: u64,
 ) -> Result<Vec<Split>> {
-    let shares = shares_of(k)?;
-    let fold = dealt_if_shared(labels, groups, &shares, seed, NEVER)?;
-    Ok(splits(&fold, k))
+    Ok(held_out_each(&parts(labels, groups, &shares_of(k)?, seed, k, NEVER)?, k))
 }
 
-/// [`grouped_train_test`] for three classes or more. A group that holds all rows of a class stays in the
-/// training part.
-pub fn grouped_train_test_of_classes(
-    labels: &[u32],
+/// A share `test_share` of each class to the test part as [`crate::split::train_test`] does, as nearly as whole
+/// groups allow. Of three classes or more, a group that holds all rows of a class stays in the training part.
+pub fn grouped_train_test<L: ClassLabel>(
+    labels: &[L],
     groups: &[u32],
     test_share: f64,
     seed: u64,
 ) -> Result<Split> {
-    let shares = train_and_test(test_share)?;
-    Ok(test_part(&dealt_if_shared(labels, groups, &shares, seed, 0)?))
+    check_share(test_share)?;
+    let shares = [1.0 - test_share, test_share];
+    Ok(held_out(&parts(labels, groups, &shares, seed, 2, 0)?, 1))
 }
 
-/// The part of a row that is never held out.
-const NEVER: u32 = u32::MAX;
+/// The part of every row: each of two classes is in `needed` of them; of more, groups that hold a class alone
+/// are in part `stay`.
+fn parts<L: ClassLabel>(
+    labels: &[L],
+    groups: &[u32],
+    shares: &[f64],
+    seed: u64,
+    needed: usize,
+    stay: u32,
+) -> Result<Vec<u32>> {
+    let labels = numbers(labels);
+    if !L::IN_EVERY_PART {
+        return dealt_if_shared(&labels, groups, shares, seed, stay);
+    }
+    let part = dealt(&labels, groups, shares, seed)?;
+    spread(&labels, &part, needed, shares.len(), None)?;
+    Ok(part)
+}
 
-fn numbers(labels: &[u8]) -> Vec<u32> {
-    labels.iter().map(|&label| u32::from(label != 0)).collect()
+fn numbers<L: ClassLabel>(labels: &[L]) -> Vec<u32> {
+    labels.iter().map(|label| label.class() as u32).collect()
 }
 
 fn shares_of(k: usize) -> Result<Vec<f64>> {
-    if k < 2 {
-        return Err(Error::BadOption {
-            what: "the number of folds",
-            value: k.to_string(),
-            expected: "2 or more".into(),
-        });
-    }
+    check_folds(k)?;
     Ok(vec![1.0 / k as f64; k])
-}
-
-fn train_and_test(test_share: f64) -> Result<[f64; 2]> {
-    if !(test_share > 0.0 && test_share < 1.0) {
-        return Err(bad_share(test_share));
-    }
-    Ok([1.0 - test_share, test_share])
-}
-
-fn splits(fold: &[u32], k: usize) -> Vec<Split> {
-    let split = |j: usize| {
-        let (test, train) = (0..fold.len()).partition(|&row| fold[row] == j as u32);
-        Split { train, test }
-    };
-    (0..k).map(split).collect()
-}
-
-fn test_part(part: &[u32]) -> Split {
-    let (test, train) = (0..part.len()).partition(|&row| part[row] == 1);
-    Split { train, test }
 }
 
 fn dealt(labels: &[u32], groups: &[u32], shares: &[f64], seed: u64) -> Result<Vec<u32>> {

@@ -4,10 +4,10 @@
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use crate::class_dataset::{Examples, Labels};
 use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result};
+use crate::examples::{Examples, Labels};
 use crate::labels::{Classes, LabelValues, Wanted};
 use crate::memory::{Budget, Tally};
 use crate::options::ReadOptions;

@@ -16,11 +16,11 @@
 
 pub mod atomic;
 pub mod checkpoint;
-mod class_dataset;
 mod dataset;
 pub mod date;
 pub mod encoder;
 pub mod error;
+mod examples;
 pub mod export;
 mod fit_encoder;
 pub mod groups;
@@ -42,10 +42,10 @@ pub mod training;
 mod write_csv;
 
 pub use atomic::{AtomicFile, write_atomically};
-pub use class_dataset::{ClassDataset, Examples};
-pub use dataset::{DataDescription, Dataset, Features};
+pub use dataset::{ClassDataset, ClassLabel, DataDescription, Dataset, Features, LabelledRows};
 pub use encoder::Encoder;
 pub use error::{Error, Result};
+pub use examples::Examples;
 pub use labels::Classes;
 pub use model_file::{LossFile, ModelFile};
 pub use options::{LabelUse, Missing, ReadOptions, Storage, UnknownCategory};

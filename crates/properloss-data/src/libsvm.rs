@@ -3,10 +3,10 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use crate::class_dataset::{Examples, Labels};
 use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result, clipped};
+use crate::examples::{Examples, Labels};
 use crate::labels::{Classes, LabelValues, Wanted};
 use crate::memory::{Budget, LINE_LIMIT, Tally, shown_bytes};
 use crate::options::ReadOptions;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::read::Format;
+use crate::source::Source;
 
 /// What to do with a missing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -117,6 +119,13 @@ impl Default for ReadOptions {
             features: None,
             labels_file: None,
         }
+    }
+}
+
+impl ReadOptions {
+    /// The format of a file: the one given, else as its bytes and its name tell.
+    pub fn format_of(&self, source: &Source) -> Result<Format> {
+        self.format.map_or_else(|| Format::detect(source), Ok)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::class_dataset::{Examples, Labels};
 use crate::dataset::{DataDescription, Dataset, Features};
 use crate::encoder::{Encoded, Encoder, Skip, cell_text};
 use crate::error::{Error, Place, Position, Result};
+use crate::examples::{Examples, Labels};
 use crate::fit_encoder::Learned;
 use crate::memory::{Budget, Tally};
 use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
@@ -98,10 +98,7 @@ pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
 /// the encoded matrix is held. Rows of weight 0 are left out: they must not even widen the range of
 /// the scores that a link is fitted on.
 pub fn read_examples(source: &Source, options: &ReadOptions) -> Result<Examples> {
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source)?,
-    };
+    let format = options.format_of(source)?;
     let examples = match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let open = || open_table(source, format, options);
@@ -152,10 +149,7 @@ pub fn read_encoded_examples(
     unknown: UnknownCategory,
     options: &ReadOptions,
 ) -> Result<Examples> {
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source)?,
-    };
+    let format = options.format_of(source)?;
     match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let table = open_table(source, format, options)?;
@@ -188,10 +182,7 @@ pub fn for_each_row<E: From<Error>>(
     options: &ReadOptions,
     mut visit: impl FnMut(EncodedRow<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source)?,
-    };
+    let format = options.format_of(source)?;
     match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let table = open_table(source, format, options)?;

@@ -257,7 +257,6 @@ fn dataset(
         },
         labels,
         weights: None,
-        feature_names: encoder.feature_names(),
         classes: classes.names(),
         encoder,
     })

@@ -14,7 +14,8 @@ pub fn write_csv(
     let mut writer = csv::Writer::from_writer(out);
     let further_names = further.iter().map(|(name, _)| *name);
     let weight_name = dataset.weights.as_ref().map(|_| "weight");
-    let names = dataset.feature_names.iter().map(String::as_str);
+    let names = dataset.feature_names();
+    let names = names.iter().map(String::as_str);
     writer.write_record(names.chain(further_names).chain(weight_name).chain(["label"]))?;
     let mut row = vec![0.0; dataset.columns()];
     for i in 0..dataset.rows() {

@@ -13,7 +13,7 @@ fn breast_cancer_is_whole() {
     let data = read(&Source::Path(path), &ReadOptions::default()).unwrap();
     assert_eq!((data.rows(), data.columns(), data.positives()), (569, 30, 212));
     assert_eq!(data.classes, ["benign", "malignant"]);
-    assert_eq!(data.feature_names[0], "mean_radius");
+    assert_eq!(data.feature_names()[0], "mean_radius");
     let rows = rows(&data.features);
     // The least and largest values of the source's description.
     let range = |j: usize| {

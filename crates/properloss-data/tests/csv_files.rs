@@ -14,7 +14,7 @@ fn message(error: &Error) -> (String, String) {
 fn numbers_categories_and_labels() {
     let text = "age,colour,y\n1.5,red,no\n-2e3,blue,yes\n+.5,\"red\",no\n 7 , green ,yes\n";
     let data = read_csv(text, &ReadOptions::default()).unwrap();
-    assert_eq!(data.feature_names, ["age", "colour=blue", "colour=green", "colour=red"]);
+    assert_eq!(data.feature_names(), ["age", "colour=blue", "colour=green", "colour=red"]);
     assert_eq!(
         rows(&data.features),
         [
@@ -38,7 +38,7 @@ fn numbers_categories_and_labels() {
 fn quotes_line_breaks_byte_order_mark_and_crlf() {
     let text = "\u{feff}\"a, b\",c,y\r\n1,\"x, \"\"y\"\"\",0\r\n\r\n2,\"z\nw\",1\r\n";
     let data = read_csv(text, &ReadOptions::default()).unwrap();
-    assert_eq!(data.feature_names, ["a, b", "c=x, \"y\"", "c=z\nw"]);
+    assert_eq!(data.feature_names(), ["a, b", "c=x, \"y\"", "c=z\nw"]);
     assert_eq!(rows(&data.features), [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0]]);
 }
 
@@ -57,7 +57,7 @@ fn the_label_may_be_any_column_and_any_two_values() {
     // 2 and 2.0 are one value; the larger number is positive.
     assert_eq!(data.labels, [1, 0, 1]);
     assert_eq!(data.classes, ["1", "2"]);
-    assert_eq!(data.feature_names, ["a", "b"]);
+    assert_eq!(data.feature_names(), ["a", "b"]);
     // However a number is written.
     let data = read_csv("a,y\n1,1.0\n2,0\n3,1\n4,-0.0\n5,1e0\n", &ReadOptions::default()).unwrap();
     assert_eq!((data.labels, data.classes), (vec![1, 0, 1, 0, 1], ["0".into(), "1.0".into()]));
@@ -84,7 +84,7 @@ fn chosen_classes_leave_other_rows_out() {
     assert_eq!(data.labels, [0, 1, 0, 1]);
     assert_eq!(data.classes, ["0|3", "8"]);
     // The category of the row that was left out is not a feature.
-    assert_eq!(data.feature_names, ["a", "c=p", "c=q", "c=r"]);
+    assert_eq!(data.feature_names(), ["a", "c=p", "c=q", "c=r"]);
     assert_eq!(data.description.dropped_other_class, 1);
 }
 
@@ -99,11 +99,11 @@ fn weights_and_ignored_columns() {
     let data = read_csv(text, &options).unwrap();
     // The row of weight 0 is left out.
     assert_eq!((data.weights, data.labels), (Some(vec![0.5, 2.0]), vec![0, 1]));
-    assert_eq!(data.feature_names, ["a"]);
+    assert_eq!(data.feature_names(), ["a"]);
     // A last column that is ignored passes the default label on.
     let options = ReadOptions { ignore: strings(&["note"]), ..ReadOptions::default() };
     let data = read_csv("a,y,note\n1,0,m\n2,1,\n", &options).unwrap();
-    assert_eq!((data.feature_names, data.labels), (strings(&["a"]), vec![0, 1]));
+    assert_eq!((data.feature_names(), data.labels), (strings(&["a"]), vec![0, 1]));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn missing_values_are_refused_filled_or_dropped() {
     let data = read_csv(&format!("{text}2,r,1\n"), &options).unwrap();
     assert_eq!(rows(&data.features), [[1.0, 1.0, 0.0], [7.0, 1.0, 0.0], [2.0, 0.0, 1.0]]);
     // q occurs in a dropped row only.
-    assert_eq!(data.feature_names, ["a", "c=p", "c=r"]);
+    assert_eq!(data.feature_names(), ["a", "c=p", "c=r"]);
     assert_eq!((data.labels, data.description.dropped_missing), (vec![0, 0, 1], 2));
 }
 
@@ -161,12 +161,12 @@ fn a_missing_label_is_an_error_unless_rows_are_dropped() {
 fn declared_and_mixed_categorical_columns() {
     let options = ReadOptions { categorical: strings(&["a"]), ..ReadOptions::default() };
     let data = read_csv("a,y\n1,0\n2,1\n1,1\n", &options).unwrap();
-    assert_eq!(data.feature_names, ["a=1", "a=2"]);
+    assert_eq!(data.feature_names(), ["a=1", "a=2"]);
     assert_eq!(rows(&data.features), [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]);
     // Mostly texts: the number is a category as well.
     let text = "a,y\nx,0\n3,1\ny,1\nx,0\n";
     let data = read_csv(text, &ReadOptions::default()).unwrap();
-    assert_eq!(data.feature_names, ["a=3", "a=x", "a=y"]);
+    assert_eq!(data.feature_names(), ["a=3", "a=x", "a=y"]);
     assert_eq!(rows(&data.features)[1], [1.0, 0.0, 0.0]);
 }
 
@@ -354,14 +354,14 @@ fn delimiters_and_files_without_a_header() {
     let options = ReadOptions { delimiter: Some(b';'), ..ReadOptions::default() };
     assert_eq!(read_csv("a;y\n1;0\n2;1\n", &options).unwrap().labels, [0, 1]);
     let data = read(&Source::memory("t.tsv", *b"a\ty\n1\t0\n2\t1\n"), &ReadOptions::default());
-    assert_eq!(data.unwrap().feature_names, ["a"]);
+    assert_eq!(data.unwrap().feature_names(), ["a"]);
     let options = ReadOptions { header: false, ..ReadOptions::default() };
     let data = read_csv("5,6,0\n7,8,1\n", &options).unwrap();
-    assert_eq!(data.feature_names, ["x1", "x2"]);
+    assert_eq!(data.feature_names(), ["x1", "x2"]);
     assert_eq!(rows(&data.features), [[5.0, 6.0], [7.0, 8.0]]);
     // Names that count the columns are a header.
     let data = read_csv("0,1,2\n5,6,0\n7,8,1\n", &ReadOptions::default()).unwrap();
-    assert_eq!(data.feature_names, ["0", "1"]);
+    assert_eq!(data.feature_names(), ["0", "1"]);
 }
 
 #[test]

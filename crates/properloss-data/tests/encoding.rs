@@ -183,7 +183,7 @@ proptest! {
             let hot: Vec<usize> = (0..row.len()).filter(|&j| row[j] == 1.0).collect();
             prop_assert_eq!(hot.len(), 1);
             prop_assert_eq!(row.iter().sum::<f64>(), 1.0);
-            prop_assert_eq!(&data.feature_names[hot[0]], &format!("c=<{value}>"));
+            prop_assert_eq!(&data.feature_names()[hot[0]], &format!("c=<{value}>"));
         }
     }
 }

@@ -1,9 +1,6 @@
 //! Rows of one group are never apart, and the parts keep their shares of both classes.
 
-use properloss_data::groups::{
-    fold_of_row, grouped_folds, grouped_folds_of_classes, grouped_train_test,
-    grouped_train_test_of_classes, read_groups,
-};
+use properloss_data::groups::{fold_of_row, grouped_folds, grouped_train_test, read_groups};
 use properloss_data::{Error, Missing, ReadOptions, Source, read};
 
 /// 600 rows, about 3 % positive, groups of one to nine rows.
@@ -69,10 +66,10 @@ fn a_test_part_has_its_share_of_whole_groups() {
 
 #[test]
 fn what_groups_do_not_allow_is_said() {
-    let error = grouped_folds(&[0, 1, 0, 1], &[0, 0, 1, 1], 3, 0).unwrap_err();
+    let error = grouped_folds(&[0u8, 1, 0, 1], &[0, 0, 1, 1], 3, 0).unwrap_err();
     assert_eq!(error.to_string(), "2 group(s) cannot be dealt to 3 parts");
     // All positives in one group.
-    let error = grouped_folds(&[1, 1, 0, 0, 0], &[0, 0, 1, 2, 3], 2, 0).unwrap_err();
+    let error = grouped_folds(&[1u8, 1, 0, 0, 0], &[0, 0, 1, 2, 3], 2, 0).unwrap_err();
     assert_eq!(error.to_string(), "whole groups leave rows of class \"1\" in 1 of 2 parts only");
 }
 
@@ -86,7 +83,7 @@ fn several_classes_keep_what_only_one_group_has() {
         .enumerate()
         .map(|(i, (&y, &group))| if group == 4 { 3 } else { (u32::from(y) + i as u32 % 2) % 3 })
         .collect();
-    let folds = grouped_folds_of_classes(&labels, &groups, 4, 0).unwrap();
+    let folds = grouped_folds(&labels, &groups, 4, 0).unwrap();
     let mut seen = vec![0; 600];
     for split in &folds {
         split.test.iter().for_each(|&i| seen[i] += 1);
@@ -101,11 +98,11 @@ fn several_classes_keep_what_only_one_group_has() {
         }
     }
     assert!((0..600).all(|i| seen[i] == usize::from(groups[i] != 4)));
-    let split = grouped_train_test_of_classes(&labels, &groups, 0.25, 0).unwrap();
+    let split = grouped_train_test(&labels, &groups, 0.25, 0).unwrap();
     assert!(split.test.iter().all(|&i| groups[i] != 4));
     assert!((split.test.len() as f64 / 600.0 - 0.25).abs() < 0.04, "{}", split.test.len());
     // Two groups, both with the rows of a class that no other has.
-    let error = grouped_folds_of_classes(&[0, 1, 2, 2], &[0, 0, 1, 1], 2, 0).unwrap_err();
+    let error = grouped_folds(&[0u32, 1, 2, 2], &[0, 0, 1, 1], 2, 0).unwrap_err();
     assert_eq!(error.to_string(), "0 group(s) cannot be dealt to 2 parts");
 }
 

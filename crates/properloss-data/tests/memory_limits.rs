@@ -116,7 +116,7 @@ fn columns_that_no_row_uses_cost_nothing() {
             columns: 4
         }
     );
-    assert_eq!(data.feature_names, [""; 0]);
+    assert_eq!(data.feature_names(), [""; 0]);
     let names: Vec<String> = (0..5).map(|j| data.encoder.feature_name(j)).collect();
     assert_eq!(names, ["x1", "x7", "x300000000", "x4294967295", ""]);
     // The last of 2^32 columns, counted from 0 and from 1; one more is an error.

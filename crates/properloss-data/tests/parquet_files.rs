@@ -15,7 +15,7 @@ fn pandas_files_give_every_value() {
     for name in ["pandas-snappy.parquet", "pandas-gzip.parquet"] {
         let data = read(&Source::Path(fixture(name)), &ignore(&["when"])).unwrap();
         assert_eq!(
-            data.feature_names,
+            data.feature_names(),
             [
                 "f64",
                 "f32",
@@ -63,7 +63,7 @@ fn polars_nulls_and_nan_are_missing_and_decimals_are_numbers() {
         let options = ReadOptions { missing: Missing::Mean, ..ignore(&["list"]) };
         let data = read(&source, &options).unwrap();
         assert_eq!(
-            data.feature_names,
+            data.feature_names(),
             ["a", "text=x", "text=y", "price", "small", "pair.u", "pair.v"]
         );
         assert_eq!(
@@ -84,7 +84,7 @@ fn polars_nulls_and_nan_are_missing_and_decimals_are_numbers() {
 fn timestamps_are_days() {
     let source = Source::Path(fixture("pandas-snappy.parquet"));
     let data = read(&source, &ReadOptions::default()).unwrap();
-    let when = data.feature_names.iter().position(|name| name == "when").unwrap();
+    let when = data.feature_names().iter().position(|name| name == "when").unwrap();
     let mut row = vec![0.0; data.columns()];
     for i in 0..28 {
         data.features.copy_row(i, &mut row);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use common::{fixture, gzip};
 use properloss_data::read::{for_each_row, read_encoded};
-use properloss_data::{Error, ReadOptions, Source, UnknownCategory, read};
+use properloss_data::{Dataset, Error, ReadOptions, Source, UnknownCategory, read};
 
 /// Reads at most `most` bytes a call; call number `fails`, over all openings, gives the error.
 struct Faulty {
@@ -67,12 +67,17 @@ fn options(name: &str) -> ReadOptions {
     ReadOptions { ignore, ..ReadOptions::default() }
 }
 
+fn read_whole(name: &str, bytes: &[u8]) -> (ReadOptions, Dataset) {
+    let options = options(name);
+    let whole = read(&Source::memory(name, bytes.to_vec()), &options).unwrap();
+    (options, whole)
+}
+
 #[test]
 fn every_read_fails_once_and_is_told() {
     let mut sites = 0;
     for (name, bytes) in files() {
-        let options = options(name);
-        let whole = read(&Source::memory(name, bytes.clone()), &options).unwrap();
+        let (options, whole) = read_whole(name, &bytes);
         for fails in 0.. {
             let (source, calls) = faulty(name, &bytes, fails, io::ErrorKind::Other);
             match read(&source, &options) {
@@ -113,8 +118,7 @@ fn every_read_fails_once_and_is_told() {
 #[test]
 fn an_interrupted_read_is_tried_again() {
     for (name, bytes) in files() {
-        let options = options(name);
-        let whole = read(&Source::memory(name, bytes.clone()), &options).unwrap();
+        let (options, whole) = read_whole(name, &bytes);
         for fails in 0..20 {
             let (source, _) = faulty(name, &bytes, fails, io::ErrorKind::Interrupted);
             match read(&source, &options) {

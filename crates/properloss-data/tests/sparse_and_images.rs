@@ -31,13 +31,13 @@ fn libsvm_rows_are_sparse() {
         (data.labels.clone(), data.classes.clone()),
         (vec![1, 0, 1], ["-1".into(), "+1".into()])
     );
-    assert_eq!(data.feature_names, ["x1", "x2", "x3"]);
+    assert_eq!(data.feature_names(), ["x1", "x2", "x3"]);
     let sample = data.sample().unwrap();
     assert_eq!((sample.rows(), sample.columns()), (3, 3));
     let options = ReadOptions { zero_based: true, features: Some(5), ..ReadOptions::default() };
     let data = read(&libsvm("0 0:1 2:3\n1 4:5\n"), &options).unwrap();
     assert_eq!(rows(&data.features), [[1.0, 0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 5.0]]);
-    assert_eq!(data.feature_names[0], "x0");
+    assert_eq!(data.feature_names()[0], "x0");
     let data = read(&Source::memory("a.svm", gzip(b"0 1:1\n1 1:2\n")), &ReadOptions::default());
     assert_eq!(data.unwrap().rows(), 2);
 }
@@ -158,7 +158,7 @@ fn idx_images_with_chosen_classes() {
         Features::DenseF32 { values: vec![0.0, 0.2, 0.4, 1.0, 1.0, 0.0, 0.0, 1.0], columns: 4 }
     );
     assert_eq!((data.labels.clone(), data.classes.clone()), (vec![1, 0], ["0".into(), "8".into()]));
-    assert_eq!(data.feature_names, ["pixel1", "pixel2", "pixel3", "pixel4"]);
+    assert_eq!(data.feature_names(), ["pixel1", "pixel2", "pixel3", "pixel4"]);
     assert_eq!(data.description.dropped_other_class, 1);
     // The model's classes at evaluation, and all images at prediction.
     let again =

@@ -47,7 +47,7 @@ fn the_streams_never_change() {
     let mut order: Vec<usize> = (0..8).collect();
     Random::stream(5, 1).shuffle(&mut order);
     assert_eq!(order, ORDER);
-    assert_eq!(train_test(&[0, 1, 0, 1, 0, 1, 0, 1], 0.25, 9).unwrap().test, TEST_ROWS);
+    assert_eq!(train_test(&[0u8, 1, 0, 1, 0, 1, 0, 1], 0.25, 9).unwrap().test, TEST_ROWS);
 }
 
 const GAUSSIAN_BITS: [u64; 3] =
@@ -201,7 +201,7 @@ fn synthetic_data_survive_csv() {
     let options = ReadOptions { ignore: strings(&["bayes"]), ..ReadOptions::default() };
     let again = read(&Source::memory("synth.csv", out.clone()), &options).unwrap();
     assert_eq!((&again.features, &again.labels), (&data.dataset.features, &data.dataset.labels));
-    assert_eq!(again.feature_names, data.dataset.feature_names);
+    assert_eq!(again.feature_names(), data.dataset.feature_names());
     let kept = read(&Source::memory("synth.csv", out), &ReadOptions::default()).unwrap();
     let bayes: Vec<f64> = rows(&kept.features).iter().map(|row| row[2]).collect();
     assert_eq!(bayes, data.bayes);
@@ -210,14 +210,14 @@ fn synthetic_data_survive_csv() {
 #[test]
 fn wrong_splits_are_named() {
     for share in [0.0, 1.0, -1.0, f64::NAN] {
-        assert!(matches!(train_test(&[0, 0, 1, 1], share, 0), Err(Error::BadOption { .. })));
+        assert!(matches!(train_test(&[0u8, 0, 1, 1], share, 0), Err(Error::BadOption { .. })));
     }
-    let error = train_test(&[0, 0, 1], 0.5, 0).unwrap_err();
+    let error = train_test(&[0u8, 0, 1], 0.5, 0).unwrap_err();
     assert_eq!(error.to_string(), "class \"1\" has 1 row(s); 2 are needed for this split");
-    assert!(matches!(folds(&[0, 1], 1, 0), Err(Error::BadOption { .. })));
-    assert!(matches!(folds(&[0, 1, 0, 1], 3, 0), Err(Error::TooFewRows { count: 2, .. })));
+    assert!(matches!(folds(&[0u8, 1], 1, 0), Err(Error::BadOption { .. })));
+    assert!(matches!(folds(&[0u8, 1, 0, 1], 3, 0), Err(Error::TooFewRows { count: 2, .. })));
     // However small the share, each part has each class.
-    let split = train_test(&[0, 0, 1, 1], 1e-9, 0).unwrap();
+    let split = train_test(&[0u8, 0, 1, 1], 1e-9, 0).unwrap();
     assert_eq!((split.train.len(), split.test.len()), (2, 2));
 }
 

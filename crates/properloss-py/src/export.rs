@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use properloss_data::export::{ClassExportable, Exportable, OnnxOptions};
+use properloss_data::export::{self, ClassExportable, Exportable, OnnxOptions, Target};
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::{ModelFile, UnknownCategory};
 use pyo3::exceptions::PyValueError;
@@ -15,13 +15,15 @@ use crate::multiclass::VectorMixture;
 
 /// What can be written without properloss: a model or a calibration.
 #[pyclass(frozen, module = "properloss._core")]
-pub struct Export {
-    inner: Inner,
+pub struct Export(export::Export);
+
+/// Its errors as Python's.
+fn taken(model: properloss_data::Result<export::Export>) -> PyResult<Export> {
+    model.map(Export).map_err(file_to_python)
 }
 
-enum Inner {
-    Two(Exportable),
-    Several(ClassExportable),
+fn rule(unknown_zeros: bool) -> UnknownCategory {
+    if unknown_zeros { UnknownCategory::Zeros } else { UnknownCategory::Error }
 }
 
 #[pymethods]
@@ -31,10 +33,8 @@ impl Export {
     #[pyo3(signature = (json, *, unknown_zeros=false))]
     fn of_model(json: &str, unknown_zeros: bool) -> PyResult<Self> {
         let file = ModelFile::from_json(json.as_bytes(), Path::new("model"));
-        let file = file.map_err(file_to_python)?;
-        let unknown = if unknown_zeros { UnknownCategory::Zeros } else { UnknownCategory::Error };
-        let inner = Exportable::from_model(&file, unknown).map_err(file_to_python)?;
-        Ok(Self { inner: Inner::Two(inner) })
+        let model = file.and_then(|file| Exportable::from_model(&file, rule(unknown_zeros)));
+        taken(model.map(export::Export::Two))
     }
 
     /// From the text of a model file of several classes.
@@ -42,10 +42,8 @@ impl Export {
     #[pyo3(signature = (json, *, unknown_zeros=false))]
     fn of_class_model(json: &str, unknown_zeros: bool) -> PyResult<Self> {
         let file = ClassModelFile::from_json(json.as_bytes(), Path::new("model"));
-        let file = file.map_err(file_to_python)?;
-        let unknown = if unknown_zeros { UnknownCategory::Zeros } else { UnknownCategory::Error };
-        let inner = ClassExportable::from_model(&file, unknown).map_err(file_to_python)?;
-        Ok(Self { inner: Inner::Several(inner) })
+        let model = file.and_then(|file| ClassExportable::from_model(&file, rule(unknown_zeros)));
+        taken(model.map(export::Export::Several))
     }
 
     /// From a calibration of several classes; `margin` is None where scores go in.
@@ -58,9 +56,8 @@ impl Export {
         classes: Vec<String>,
     ) -> PyResult<Self> {
         let link = link.mixture().into();
-        let inner = ClassExportable::from_calibration(margin, temperature, link, classes)
-            .map_err(file_to_python)?;
-        Ok(Self { inner: Inner::Several(inner) })
+        let model = ClassExportable::from_calibration(margin, temperature, link, classes);
+        taken(model.map(export::Export::Several))
     }
 
     /// From the numbers of a calibration; `margin` is None where scores go in.
@@ -75,9 +72,8 @@ impl Export {
     ) -> PyResult<Self> {
         let spec = link::from_python(link)?.spec();
         let classes = [classes.0, classes.1];
-        let inner = Exportable::from_calibration(margin, slope, intercept, spec, classes)
-            .map_err(file_to_python)?;
-        Ok(Self { inner: Inner::Two(inner) })
+        let model = Exportable::from_calibration(margin, slope, intercept, spec, classes);
+        taken(model.map(export::Export::Two))
     }
 
     /// The bytes in one of the formats onnx, c, sql and python.
@@ -90,23 +86,18 @@ impl Export {
         float_input: bool,
         table: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let options = OnnxOptions { portable, float_input };
-        let bytes = match (format, &self.inner) {
-            ("onnx", Inner::Two(model)) => model.onnx(options),
-            ("c", Inner::Two(model)) => model.c().map(String::into_bytes),
-            ("sql", Inner::Two(model)) => model.sql(table).map(String::into_bytes),
-            ("python", Inner::Two(model)) => model.python().map(String::into_bytes),
-            ("onnx", Inner::Several(model)) => model.onnx(options),
-            ("c", Inner::Several(model)) => model.c().map(String::into_bytes),
-            ("sql", Inner::Several(model)) => model.sql(table).map(String::into_bytes),
-            ("python", Inner::Several(model)) => model.python().map(String::into_bytes),
-            (other, _) => {
+        let target = match format {
+            "onnx" => Target::Onnx(OnnxOptions { portable, float_input }),
+            "c" => Target::C,
+            "sql" => Target::Sql(table),
+            "python" => Target::Python,
+            other => {
                 return Err(PyValueError::new_err(format!(
                     "format is {other:?}; it must be onnx, c, sql or python"
                 )));
             }
         };
-        Ok(PyBytes::new(py, &bytes.map_err(file_to_python)?))
+        Ok(PyBytes::new(py, &self.0.write(target).map_err(file_to_python)?))
     }
 }
 

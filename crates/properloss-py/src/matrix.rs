@@ -1,6 +1,6 @@
 //! numpy and scipy matrices, borrowed where they lie.
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use properloss::sample::{Indices, Matrix, Offsets, Values};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -93,21 +93,25 @@ impl<'py> FromPyObject<'_, 'py> for Rows<'py> {
 }
 
 fn integers<'py>(object: &Bound<'py, PyAny>) -> PyResult<IntegerArray<'py>> {
-    if let Ok(array) = object.cast::<PyArray1<i32>>() {
-        return Ok(IntegerArray::I32(array.try_readonly()?));
-    }
-    match object.cast::<PyArray1<i64>>() {
-        Ok(array) => Ok(IntegerArray::I64(array.try_readonly()?)),
-        Err(_) => Err(PyTypeError::new_err("sparse indices must be int32 or int64")),
-    }
+    either(object, IntegerArray::I32, IntegerArray::I64, "sparse indices must be int32 or int64")
 }
 
 fn floats<'py>(object: &Bound<'py, PyAny>) -> PyResult<ValueArray<'py>> {
-    if let Ok(array) = object.cast::<PyArray1<f64>>() {
-        return Ok(ValueArray::F64(array.try_readonly()?));
+    either(object, ValueArray::F64, ValueArray::F32, "sparse values must be float32 or float64")
+}
+
+/// An array of one of two types.
+fn either<'py, A: Element, B: Element, T>(
+    object: &Bound<'py, PyAny>,
+    first: fn(PyReadonlyArray1<'py, A>) -> T,
+    second: fn(PyReadonlyArray1<'py, B>) -> T,
+    otherwise: &'static str,
+) -> PyResult<T> {
+    if let Ok(array) = object.cast::<PyArray1<A>>() {
+        return Ok(first(array.try_readonly()?));
     }
-    match object.cast::<PyArray1<f32>>() {
-        Ok(array) => Ok(ValueArray::F32(array.try_readonly()?)),
-        Err(_) => Err(PyTypeError::new_err("sparse values must be float32 or float64")),
+    match object.cast::<PyArray1<B>>() {
+        Ok(array) => Ok(second(array.try_readonly()?)),
+        Err(_) => Err(PyTypeError::new_err(otherwise)),
     }
 }

@@ -17,10 +17,6 @@ struct Summed {
 }
 
 impl Observer for Summed {
-    fn observe(&mut self, _: &Iteration) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
     fn observe_model(
         &mut self,
         _: &Iteration,

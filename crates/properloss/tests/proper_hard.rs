@@ -51,17 +51,24 @@ fn few_rows_of_noise() {
     }
 }
 
+/// Normal columns, one of which is larger for positives.
+fn informative(
+    y: &[u8],
+    columns: usize,
+    (at, by): (usize, f64),
+    random: &mut Congruence,
+) -> Vec<f64> {
+    let shift = |k: usize| if k % columns == at { by * f64::from(y[k / columns]) } else { 0.0 };
+    (0..y.len() * columns).map(|k| random.normal() + shift(k)).collect()
+}
+
 #[test]
 fn five_positives() {
     for seed in 0..8 {
         let mut random = Congruence(seed * 31 + 7);
         for columns in [3, 20] {
             let y = labels(150, 5, &mut random);
-            let x: Vec<f64> = (0..150 * columns)
-                .map(|k| {
-                    random.normal() + if k % columns == 0 { f64::from(y[k / columns]) } else { 0.0 }
-                })
-                .collect();
+            let x = informative(&y, columns, (0, 1.0), &mut random);
             check(&format!("{columns} columns, seed {seed}"), &fit(&x, &y, Folds::default()));
         }
     }
@@ -71,14 +78,8 @@ fn five_positives() {
 fn one_informative_column_among_a_thousand() {
     for seed in 0..3 {
         let mut random = Congruence(seed * 57 + 11);
-        let (rows, columns) = (100, 1000);
-        let y = labels(rows, 50, &mut random);
-        let x: Vec<f64> = (0..rows * columns)
-            .map(|k| {
-                random.normal()
-                    + if k % columns == 417 { 3.0 * f64::from(y[k / columns]) } else { 0.0 }
-            })
-            .collect();
+        let y = labels(100, 50, &mut random);
+        let x = informative(&y, 1000, (417, 3.0), &mut random);
         check(&format!("seed {seed}"), &fit(&x, &y, Folds::default()));
     }
 }

@@ -22,7 +22,8 @@ pub use train::{Smoothness, TrainArgs, TransferOptions};
 #[derive(Debug, Parser)]
 #[command(name = "properloss", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Data goes to stdout, words to stderr. \
-Exit status: 0 success, 1 a mistake in the input or the options, 2 a mistake in properloss.")]
+Exit status: 0 success, 1 a mistake in the input, 2 one in the command line, 70 one in properloss, \
+130 interrupted.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -102,18 +103,8 @@ pub struct FitArgs {
     /// Where to write the learned loss, for `transfer`.
     #[arg(long, value_name = "FILE")]
     pub loss_out: Option<PathBuf>,
-    /// Measure the model on this file too.
-    #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
-    pub test: Option<PathBuf>,
-    /// Keep this share of the rows for a test.
-    #[arg(long, value_name = "SHARE")]
-    pub test_share: Option<f64>,
-    /// Keep the last rows of the file, this share of them, for a test: data in the order of time.
-    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "test_share"])]
-    pub test_last: Option<f64>,
-    /// Chooses the rows of the test.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
+    #[command(flatten)]
+    pub test: TestArgs,
     /// Several classes: keep the order of the classes, so that the most probable one has the largest
     /// score.
     #[arg(long)]
@@ -132,11 +123,36 @@ pub struct FitArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, requires = "checkpoint")]
     pub checkpoint_every: f64,
     #[command(flatten)]
-    pub unknown: UnknownArg,
-    #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
     pub train: TrainArgs,
+}
+
+/// Rows to measure on: another file's, or a share of these.
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// Measure on this file.
+    #[arg(id = "test", long = "test", value_name = "FILE", conflicts_with = "test_share")]
+    pub file: Option<PathBuf>,
+    /// Keep this share of the rows to measure on.
+    #[arg(id = "test_share", long = "test-share", value_name = "SHARE")]
+    pub share: Option<f64>,
+    /// Keep the last rows of the file, this share of them: data in the order of time.
+    #[arg(id = "test_last", long = "test-last", value_name = "SHARE")]
+    #[arg(conflicts_with_all = ["test", "test_share"])]
+    pub last: Option<f64>,
+    /// Chooses the rows of folds and of the test.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub unknown: UnknownArg,
+}
+
+impl TestArgs {
+    /// Whether a test was asked for.
+    pub fn is_given(&self) -> bool {
+        self.file.is_some() || self.share.is_some() || self.last.is_some()
+    }
 }
 
 /// Arguments of `predict`.
@@ -241,20 +257,8 @@ pub struct TransferArgs {
     /// Where to write the model.
     #[arg(short, long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Measure the model on this file too.
-    #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
-    pub test: Option<PathBuf>,
-    /// Keep this share of the rows for a test.
-    #[arg(long, value_name = "SHARE")]
-    pub test_share: Option<f64>,
-    /// Keep the last rows of the file, this share of them, for a test: data in the order of time.
-    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "test_share"])]
-    pub test_last: Option<f64>,
-    /// Chooses the rows of the test.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
     #[command(flatten)]
-    pub unknown: UnknownArg,
+    pub test: TestArgs,
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
@@ -283,20 +287,8 @@ pub struct CompareArgs {
     /// Cross-validate with this many folds [default: 5].
     #[arg(long, value_name = "K", conflicts_with_all = ["test", "test_share", "test_last"])]
     pub folds: Option<usize>,
-    /// Measure on this file.
-    #[arg(long, value_name = "FILE", conflicts_with = "test_share")]
-    pub test: Option<PathBuf>,
-    /// Measure on this share of the rows.
-    #[arg(long, value_name = "SHARE")]
-    pub test_share: Option<f64>,
-    /// Keep the last rows of the file, this share of them, for a test: data in the order of time.
-    #[arg(long, value_name = "SHARE", conflicts_with_all = ["test", "test_share"])]
-    pub test_last: Option<f64>,
-    /// Chooses the rows of the folds or the test.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
     #[command(flatten)]
-    pub unknown: UnknownArg,
+    pub test: TestArgs,
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]

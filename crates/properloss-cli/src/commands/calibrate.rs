@@ -181,10 +181,7 @@ pub(super) fn each_scored_row(
     mut visit: impl FnMut(EncodedRow<'_>, &[String]),
 ) -> Result<()> {
     let rule = UnknownCategory::Error;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(target)?,
-    };
+    let format = options.format_of(target)?;
     if !matches!(format, Format::Libsvm | Format::Idx) {
         let table = open_table(target, format, options)?;
         return for_each_table_row_keeping(table, encoder, rule, keep, |row, texts| {
@@ -230,10 +227,7 @@ fn summary_json(
 fn only_scores(args: &CalibrateArgs, data: &Source) -> Result<ReadOptions> {
     let mut options = args.data_args.options()?;
     let Some(score) = &args.score else { return Ok(options) };
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(data)?,
-    };
+    let format = options.format_of(data)?;
     if matches!(format, Format::Libsvm | Format::Idx) {
         return Err(Failure::user(
             format!("{}: --score needs a table", args.data.display()),

@@ -5,22 +5,21 @@ use std::time::Instant;
 use properloss::metrics::{LOG_LOSS_CLIP, Summary};
 use properloss::train::registry::{method, methods};
 use properloss::train::{Method, Value as Setting};
-use properloss_data::groups::{fold_of_row, grouped_folds};
-use properloss_data::split::{Split, folds};
-use properloss_data::{Dataset, Examples};
-use serde_json::{Value, json};
+use properloss_data::Examples;
+use properloss_data::groups::fold_of_row;
+use properloss_data::training::Training;
+use serde_json::Value;
 
 use super::baselines::{Baseline, LogisticCv};
-use super::row_losses::{RowLosses, STANDARD_ERRORS};
-use super::{Parts, TestShare, described, load_examples, load_groups, several, with_class_name};
+use super::comparison::{Comparison, announce, show};
+use super::parts::Round;
+use super::{described, load_examples, load_groups, several, with_class_name};
 use crate::args::{CompareArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
-use crate::report::{METRICS, metrics_cells, metrics_json};
-use crate::table::Table;
-use properloss_data::training::Training;
+use crate::report::{Measures, metrics_json};
 
 /// Runs the command.
 pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
@@ -43,80 +42,10 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
     let groups =
         load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
     let words = described(&dataset);
-    let rounds: Vec<Round> =
-        if args.test.is_some() || args.test_share.is_some() || args.test_last.is_some() {
-            let test = args.test.as_deref();
-            let share = TestShare { any: args.test_share, last: args.test_last };
-            let (seed, rule) = (args.seed, args.unknown.rule());
-            let parts = Parts::new(dataset, groups, test, share, seed, rule, &options, talk)?;
-            let Parts { train, groups, test } = parts;
-            test.into_iter()
-                .map(|test| Round {
-                    train: train.clone(),
-                    groups: groups.clone(),
-                    test,
-                    test_groups: None,
-                })
-                .collect()
-        } else {
-            folded(&dataset, groups.as_deref(), args.folds.unwrap_or(5), args.seed)?
-        };
-    let how = if rounds.len() > 1 {
-        format!("mean of {} folds", rounds.len())
-    } else {
-        format!("{} rows to train, {} to test", rounds[0].train.rows(), rounds[0].test.rows())
-    };
-    talk.say(format!("{words}; {how}"));
-    let results = compare(&candidates, &args.train, args.seed, &rounds, talk)?;
-    let first = results[0].method;
-    if results.len() > 1 && !talk.json {
-        talk.say(format!("{STANDARD_ERRORS} {first}, row by row"));
-    }
-    let json = json!({
-        "rows": rounds.iter().map(|round| round.test.rows()).sum::<usize>(),
-        "rounds": rounds.len(),
-        "groups": args.data_args.group,
-        "seed": args.seed,
-        "methods": json_of(&results),
-    });
-    talk.result(|| table(&results).text(""), &json)
-}
-
-/// Rows to train on and rows to measure on, with their groups.
-pub(super) struct Round {
-    pub train: Dataset,
-    pub groups: Option<Vec<u32>>,
-    pub test: Dataset,
-    pub test_groups: Option<Vec<u32>>,
-}
-
-impl Round {
-    /// Without groups.
-    pub fn new(train: Dataset, test: Dataset) -> Self {
-        Self { train, groups: None, test, test_groups: None }
-    }
-}
-
-/// The training and test rows of each fold.
-pub(super) fn folded(
-    dataset: &Dataset,
-    groups: Option<&[u32]>,
-    k: usize,
-    seed: u64,
-) -> Result<Vec<Round>> {
-    let of = |rows: &[usize]| groups.map(|groups| rows.iter().map(|&i| groups[i]).collect());
-    let round = |Split { train, test }: Split| Round {
-        groups: of(&train),
-        test_groups: of(&test),
-        train: dataset.select(&train),
-        test: dataset.select(&test),
-    };
-    let splits = match groups {
-        None => folds(&dataset.labels, k, seed),
-        Some(groups) => grouped_folds(&dataset.labels, groups, k, seed),
-    };
-    let splits = splits.map_err(|e| with_class_name(e, dataset))?;
-    Ok(splits.into_iter().map(round).collect())
+    let rounds = Round::all(dataset, groups, args.folds, &args.test, &options, talk)?;
+    announce(&words, &rounds, talk);
+    let results = compare(&candidates, &args.train, args.test.seed, &rounds, talk)?;
+    show(args, &rounds, &results, &json_of(&results), talk)
 }
 
 /// What is compared.
@@ -176,37 +105,6 @@ pub(super) fn compared() -> Vec<Candidate> {
     fit.map(Candidate::Method).collect()
 }
 
-/// One method: its measures in each round.
-pub(super) struct Comparison {
-    pub method: &'static str,
-    pub rounds: Vec<Summary>,
-    pub iterations: Vec<usize>,
-    pub seconds: f64,
-    /// Of every test row.
-    losses: RowLosses,
-}
-
-impl Comparison {
-    /// The mean of one measure over the rounds.
-    fn mean(&self, value: impl Fn(&Summary) -> f64) -> f64 {
-        self.rounds.iter().map(value).sum::<f64>() / self.rounds.len() as f64
-    }
-
-    /// The mean of every measure.
-    pub fn summary(&self) -> Summary {
-        let mut summary = self.rounds[0];
-        summary.auc = self.mean(|s| s.auc);
-        summary.log_loss = self.mean(|s| s.log_loss);
-        summary.brier.brier = self.mean(|s| s.brier.brier);
-        summary.brier.miscalibration = self.mean(|s| s.brier.miscalibration);
-        summary.brier.discrimination = self.mean(|s| s.brier.discrimination);
-        summary.brier.uncertainty = self.mean(|s| s.brier.uncertainty);
-        summary.ece = self.mean(|s| s.ece);
-        summary.accuracy = self.mean(|s| s.accuracy);
-        summary
-    }
-}
-
 /// Every candidate on every round.
 pub(super) fn compare(
     candidates: &[Candidate],
@@ -214,20 +112,14 @@ pub(super) fn compare(
     seed: u64,
     rounds: &[Round],
     talk: Talk,
-) -> Result<Vec<Comparison>> {
+) -> Result<Vec<Comparison<Summary>>> {
     let progress = Progress::steps(talk, candidates.len() * rounds.len(), "fits");
     // The three baselines share one fit a round.
     let mut logistic: Vec<Option<(LogisticCv, f64)>> = rounds.iter().map(|_| None).collect();
     let mut results = Vec::new();
     for candidate in candidates {
         let name = candidate.name();
-        let mut result = Comparison {
-            method: name,
-            rounds: Vec::new(),
-            iterations: Vec::new(),
-            seconds: 0.0,
-            losses: RowLosses::default(),
-        };
+        let mut result = Comparison::new(name);
         for (round, logistic) in rounds.iter().zip(&mut logistic) {
             let start = Instant::now();
             let (scores, probabilities) = match candidate {
@@ -257,7 +149,10 @@ pub(super) fn compare(
                 }
             };
             result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;
-            result.add(&scores, &probabilities, round, rounds.len())?;
+            let (labels, weights) = (&round.test.labels, round.test.weights.as_deref());
+            let summary = Summary::new(&scores, &probabilities, labels, weights)?;
+            let losses = probabilities.iter().zip(labels).map(row_loss);
+            result.add(summary, losses, round, rounds.len());
             progress.step(name);
         }
         results.push(result);
@@ -282,64 +177,14 @@ fn training(method: &Method, args: &TrainArgs, seed: u64, round: &Round) -> Resu
     Ok(trainer.with_folds(folds))
 }
 
-impl Comparison {
-    /// Takes in the forecasts of a round.
-    fn add(&mut self, scores: &[f64], p: &[f64], round: &Round, rounds: usize) -> Result<()> {
-        let test = &round.test;
-        let weights = test.weights.as_deref();
-        self.rounds.push(Summary::new(scores, p, &test.labels, weights)?);
-        let loss = |(&p, &label): (&f64, &u8)| {
-            let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
-            -if label == 1 { p.ln() } else { (-p).ln_1p() }
-        };
-        let losses = p.iter().zip(&test.labels).map(loss);
-        self.losses.add(losses, weights, round.test_groups.as_deref(), rounds);
-        Ok(())
-    }
-}
-
-/// For people.
-pub(super) fn table(results: &[Comparison]) -> Table {
-    let mut names = vec!["method"];
-    names.extend(&METRICS[..2]);
-    names.extend(["+-", "difference", "+-"]);
-    names.extend(&METRICS[2..]);
-    names.push("seconds");
-    let mut table = Table::new(&names);
-    for (k, result) in results.iter().enumerate() {
-        let cells = metrics_cells(&result.summary());
-        let difference = if k == 0 {
-            [String::new(), String::new()]
-        } else {
-            let (mean, error) = result.losses.difference(&results[0].losses);
-            [format!("{mean:+.4}"), format!("{error:.4}")]
-        };
-        let row = [result.method.to_owned()].into_iter().chain(cells[..2].iter().cloned());
-        let row = row.chain([format!("{:.4}", result.losses.standard_error())]).chain(difference);
-        let row = row.chain(cells[2..].iter().cloned());
-        table.row(row.chain([format!("{:.2}", result.seconds)]));
-    }
-    table
+/// The log-loss of a row.
+fn row_loss((&p, &label): (&f64, &u8)) -> f64 {
+    let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
+    -if label == 1 { p.ln() } else { (-p).ln_1p() }
 }
 
 /// For machines.
-pub(super) fn json_of(results: &[Comparison]) -> Value {
-    let values = results.iter().map(|result| {
-        let rounds: Vec<Value> = result.rounds.iter().map(metrics_json).collect();
-        let (difference, error) = result.losses.difference(&results[0].losses);
-        json!({
-            "method": result.method,
-            "mean": metrics_json(&result.summary()),
-            "log_loss_standard_error": result.losses.standard_error(),
-            "log_loss_difference": {
-                "from": results[0].method,
-                "mean": difference,
-                "standard_error": error,
-            },
-            "rounds": rounds,
-            "iterations": result.iterations,
-            "seconds": result.seconds,
-        })
-    });
-    Value::Array(values.collect())
+pub(super) fn json_of(results: &[Comparison<Summary>]) -> Value {
+    let mean = |result: &Comparison<Summary>| metrics_json(&Summary::mean(&result.rounds));
+    results.iter().map(|own| own.json(&results[0], mean(own), metrics_json)).collect()
 }

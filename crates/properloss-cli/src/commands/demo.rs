@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use properloss::link::{Cloglog, InverseLink};
 use properloss::loss::Loss;
-use properloss::metrics;
+use properloss::metrics::{self, Summary};
 use properloss::train::registry::method;
 use properloss::train::{Silent, Value as Setting};
 use properloss_data::synthetic::{Means, SingleIndex, Synthetic, gaussians};
@@ -12,7 +12,9 @@ use properloss_data::{Dataset, ModelFile, ReadOptions, Source, read, write_atomi
 use properloss_report::{matched_sigmoid, svg};
 use serde_json::{Value, json};
 
-use super::compare::{Comparison, Round, compare, compared, folded, json_of, table};
+use super::compare::{compare, compared, json_of};
+use super::comparison::{Comparison, table};
+use super::parts::Round;
 use crate::args::{DemoArgs, TrainArgs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -141,7 +143,7 @@ impl Demo<'_> {
             dataset.rows(),
             dataset.columns(),
         ))?;
-        let results = self.compare(&folded(&dataset, None, 5, 0)?)?;
+        let results = self.compare(&Round::folded(&dataset, None, 5, 0)?)?;
         self.keep("breast-cancer", &dataset, |model| {
             let link = model.link.spec().build().ok()?;
             Some(("sigmoid, same quartiles", Box::new(matched_sigmoid(&*link))))
@@ -149,7 +151,7 @@ impl Demo<'_> {
         Ok(json!({"methods": json_of(&results)}))
     }
 
-    fn compare(&self, rounds: &[Round]) -> Result<Vec<Comparison>> {
+    fn compare(&self, rounds: &[Round]) -> Result<Vec<Comparison<Summary>>> {
         let results = compare(&compared(), &TrainArgs::default(), 0, rounds, self.talk)?;
         self.words(&table(&results).text("   "))?;
         Ok(results)

@@ -2,10 +2,11 @@
 
 use properloss::calibration_certificate::{CalibrationBound, HeldOut, calibration_bound};
 use properloss::metrics::{Summary, reliability_curve};
-use properloss_data::ModelFile;
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::read_encoded;
+use properloss_data::{ClassLabel, Encoder, LabelledRows, ModelFile};
 use properloss_report::svg;
+use serde_json::{Value, json};
 
 use super::{check_plot, described, labelled, several, unknown_words};
 use crate::args::{EvaluateArgs, source};
@@ -27,13 +28,8 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     let dataset = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
         let data = source(&args.data)?;
-        let mut encoder = labelled(&file, args.label.as_deref(), &data, &options)?;
-        match (&args.weight, args.no_weight) {
-            (Some(name), _) => encoder.weight = Some(name.clone()),
-            (None, true) => encoder.weight = None,
-            (None, false) => {}
-        }
-        read_encoded(&data, &encoder, args.unknown.rule(), &options)?
+        let encoder = labelled(file.labelled_encoder()?, args.label.as_deref(), &data, &options)?;
+        read_encoded(&data, &weighed(encoder, args), args.unknown.rule(), &options)?
     };
     unknown_words(dataset.description.unknown_categories, talk);
     let scores = model.scores(dataset.matrix()?)?;
@@ -47,9 +43,7 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
         plot.finish(&svg::calibration(&title, &blocks))?;
     }
     let mut json = metrics_json(&summary);
-    json["rows"] = dataset.rows().into();
-    json["weight"] = dataset.encoder.weight.clone().into();
-    json["unknown_categories"] = dataset.description.unknown_categories.into();
+    about_rows(&mut json, &dataset);
     let bound = if args.certificate {
         let rows = HeldOut::new(&probabilities, &dataset.labels, weights, None)?;
         Some(calibration_bound(&rows, args.confidence)?)
@@ -59,16 +53,43 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
     if let Some(bound) = &bound {
         json["calibration_bound"] = certificate_json(bound);
     }
-    let weighed = dataset.encoder.weight.as_ref().map_or(String::new(), |name| {
-        format!(", weighed by {name:?} (--no-weight counts every row once)")
-    });
-    talk.say(format!("{}{weighed}", described(&dataset)));
+    talk.say(described(&dataset) + &weight_words(&dataset.encoder));
     let words = || text(&summary) + &bound.as_ref().map(certificate_text).unwrap_or_default();
     talk.result(words, &json)
 }
 
-fn certificate_json(bound: &CalibrationBound) -> serde_json::Value {
-    serde_json::json!({
+/// The encoder with the weights that were asked for.
+pub(super) fn weighed(encoder: Encoder, args: &EvaluateArgs) -> Encoder {
+    let weight = match (&args.weight, args.no_weight) {
+        (Some(name), _) => Some(name.clone()),
+        (None, true) => None,
+        (None, false) => encoder.weight,
+    };
+    Encoder { weight, ..encoder }
+}
+
+/// `, weighed by "loans"`, if they are.
+pub(super) fn weight_words(encoder: &Encoder) -> String {
+    let Some(name) = &encoder.weight else { return String::new() };
+    format!(", weighed by {name:?} (--no-weight counts every row once)")
+}
+
+/// Which rows were measured, for machines.
+pub(super) fn about_rows<L: ClassLabel>(json: &mut Value, dataset: &LabelledRows<L>) {
+    json["rows"] = dataset.rows().into();
+    json["weight"] = dataset.encoder.weight.clone().into();
+    json["unknown_categories"] = dataset.description.unknown_categories.into();
+}
+
+/// One measure a line: its name, its value and what it is.
+pub(super) fn measures(width: usize, rows: &[(&str, f64, &str)]) -> String {
+    let line =
+        |(name, value, about): &(&str, f64, &str)| format!("{name:<width$} {value:.6}  {about}\n");
+    rows.iter().map(line).collect()
+}
+
+fn certificate_json(bound: &CalibrationBound) -> Value {
+    json!({
         "rms": bound.rms,
         "population_rms": bound.population_rms,
         "confidence": bound.confidence,
@@ -101,8 +122,7 @@ fn certificate_text(bound: &CalibrationBound) -> String {
 
 fn text(summary: &Summary) -> String {
     let brier = &summary.brier;
-    let mut text = String::new();
-    for (name, value, about) in [
+    let rows = [
         ("AUC", summary.auc, "of the scores, ties one half"),
         ("log-loss", summary.log_loss, "nats"),
         ("Brier", brier.brier, "= miscalibration - discrimination + uncertainty"),
@@ -111,8 +131,6 @@ fn text(summary: &Summary) -> String {
         ("  uncertainty", brier.uncertainty, "of the base rate alone"),
         ("ECE", summary.ece, "15 bins of equal count"),
         ("accuracy", summary.accuracy, "at probability 1/2"),
-    ] {
-        text.push_str(&format!("{name:<17} {value:.6}  {about}\n"));
-    }
-    text
+    ];
+    measures(17, &rows)
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use properloss_data::ModelFile;
-use properloss_data::export::{ClassExportable, Exportable, OnnxOptions};
+use properloss_data::export::{ClassExportable, Export, Exportable, OnnxOptions, Target};
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::write_atomically;
 
@@ -16,28 +16,19 @@ use crate::output::{Talk, check_inputs, print, stdout_failure};
 pub fn run(args: &ExportArgs, talk: Talk) -> Result<()> {
     check_inputs([&args.model], [&args.out])?;
     let format = format_of(args)?;
-    let options = OnnxOptions { portable: args.portable, float_input: args.float32 };
-    let content = match ClassModelFile::read_if_several(&args.model)? {
-        Some(file) => {
-            let model = ClassExportable::from_model(&file, args.unknown.rule())?;
-            match format {
-                ExportFormat::Onnx => model.onnx(options)?,
-                ExportFormat::C => model.c()?.into_bytes(),
-                ExportFormat::Sql => model.sql(&args.table)?.into_bytes(),
-                ExportFormat::Python => model.python()?.into_bytes(),
-            }
-        }
-        None => {
-            let file = ModelFile::read(&args.model)?;
-            let model = Exportable::from_model(&file, args.unknown.rule())?;
-            match format {
-                ExportFormat::Onnx => model.onnx(options)?,
-                ExportFormat::C => model.c()?.into_bytes(),
-                ExportFormat::Sql => model.sql(&args.table)?.into_bytes(),
-                ExportFormat::Python => model.python()?.into_bytes(),
-            }
-        }
+    let rule = args.unknown.rule();
+    let model = match ClassModelFile::read_if_several(&args.model)? {
+        Some(file) => Export::Several(ClassExportable::from_model(&file, rule)?),
+        None => Export::Two(Exportable::from_model(&ModelFile::read(&args.model)?, rule)?),
     };
+    let content = model.write(match format {
+        ExportFormat::Onnx => {
+            Target::Onnx(OnnxOptions { portable: args.portable, float_input: args.float32 })
+        }
+        ExportFormat::C => Target::C,
+        ExportFormat::Sql => Target::Sql(&args.table),
+        ExportFormat::Python => Target::Python,
+    })?;
     if args.out == Path::new("-") {
         let mut stdout = std::io::stdout().lock();
         return stdout.write_all(&content).and_then(|()| stdout.flush()).map_err(stdout_failure);

@@ -15,9 +15,7 @@ use properloss_report::svg;
 use serde_json::json;
 
 use super::streamed::Rows;
-use super::{
-    Parts, TestShare, check_model, described, groups_of, several, streamed, taken, with_class_name,
-};
+use super::{Parts, check_model, described, groups_of, several, streamed, taken, with_class_name};
 use crate::args::{FitArgs, inputs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -38,7 +36,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
         ));
     }
     if method.option("seed").is_some() {
-        settings.insert("seed".into(), Value::Count(args.seed));
+        settings.insert("seed".into(), Value::Count(args.test.seed));
     }
     if !(args.checkpoint_every >= 0.0 && args.checkpoint_every.is_finite()) {
         return Err(Failure::usage(
@@ -60,7 +58,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
         certificates: &args.certificate,
     };
     check_inputs(
-        args.data.iter().chain(&args.test),
+        args.data.iter().chain(&args.test.file),
         [&args.out].into_iter().chain(&args.loss_out).chain(&args.certificate),
     )?;
     let options = args.data_args.options()?;
@@ -72,7 +70,7 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
             return streamed::finish(args, &trainer, &cached, &options, files, talk);
         }
     };
-    let dataset = match taken(&args.data_args, examples, &options, talk)? {
+    let dataset = match taken(&args.data_args, examples, &options, talk) {
         Examples::Two(dataset) => dataset,
         Examples::Several(dataset) => {
             let shape = (&dataset.encoder, dataset.rows());
@@ -82,12 +80,8 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     };
     let shape = (&dataset.encoder, dataset.rows());
     let groups = groups_of(&args.data_args, &source, shape, &options)?;
-    let test = args.test.as_deref();
-    let parts = {
-        let share = TestShare { any: args.test_share, last: args.test_last };
-        Parts::new(dataset, groups, test, share, args.seed, args.unknown.rule(), &options, talk)?
-    };
-    let trainer = grouped(trainer, &parts, args.seed, talk)?;
+    let parts = Parts::new(dataset, groups, &args.test, &options, talk)?;
+    let trainer = grouped(trainer, &parts, args.test.seed, talk)?;
     finish(&trainer, &parts, files, talk)
 }
 

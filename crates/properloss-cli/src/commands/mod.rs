@@ -3,6 +3,7 @@
 pub mod baselines;
 pub mod calibrate;
 pub mod compare;
+mod comparison;
 pub mod completions;
 #[cfg(feature = "download")]
 pub mod data;
@@ -23,27 +24,22 @@ pub mod transfer;
 
 use std::path::Path;
 
-use properloss_data::encoder::Label;
 use properloss_data::groups::read_groups;
 use properloss_data::{
-    Classes, DataDescription, Dataset, Encoder, Examples, Features, Format, ModelFile, ReadOptions,
-    Source, read, read_examples,
+    ClassLabel, DataDescription, Dataset, Encoder, Examples, Features, Format, LabelledRows,
+    ReadOptions, Source, read, read_examples,
 };
 
 use crate::args::{DataArgs, source};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
-use parts::{Parts, TestShare, with_class_name};
+use parts::{Parts, with_class_name};
 
 /// Reads labelled examples of two classes.
 fn load(args: &DataArgs, path: &Path, options: &ReadOptions, talk: Talk) -> Result<Dataset> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-    let mut dataset = read(&source(path)?, options)?;
-    meant_weights(&mut dataset.weights, args.relative_weights, talk);
-    loaded(&dataset.encoder, &dataset.features, options, talk);
-    dropped_words(&dataset.description, talk);
-    Ok(dataset)
+    Ok(meant(args, read(&source(path)?, options)?, options, talk))
 }
 
 /// Reads labelled examples of any number of classes.
@@ -55,37 +51,32 @@ fn load_examples(
 ) -> Result<Examples> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
     let options = ReadOptions { several: true, ..options.clone() };
-    taken(args, read_examples(&source(path)?, &options)?, &options, talk)
+    Ok(taken(args, read_examples(&source(path)?, &options)?, &options, talk))
 }
 
-/// Examples as they were meant, with what there is to say about them.
-fn taken(
+/// [`meant`] of any number of classes.
+fn taken(args: &DataArgs, examples: Examples, options: &ReadOptions, talk: Talk) -> Examples {
+    match examples {
+        Examples::Two(data) => Examples::Two(meant(args, data, options, talk)),
+        Examples::Several(data) => Examples::Several(meant(args, data, options, talk)),
+    }
+}
+
+/// Examples with their weights as they were meant; says what was taken for the label and what was left out,
+/// and asks about identifiers.
+fn meant<L: ClassLabel>(
     args: &DataArgs,
-    mut examples: Examples,
+    mut data: LabelledRows<L>,
     options: &ReadOptions,
     talk: Talk,
-) -> Result<Examples> {
-    match &mut examples {
-        Examples::Two(data) => {
-            meant_weights(&mut data.weights, args.relative_weights, talk);
-            loaded(&data.encoder, &data.features, options, talk);
-            dropped_words(&data.description, talk);
-        }
-        Examples::Several(data) => {
-            meant_weights(&mut data.weights, args.relative_weights, talk);
-            loaded(&data.encoder, &data.features, options, talk);
-            dropped_words(&data.description, talk);
-        }
-    }
-    Ok(examples)
-}
-
-/// Says what was taken for the label, and asks about identifiers.
-fn loaded(encoder: &Encoder, features: &Features, options: &ReadOptions, talk: Talk) {
-    if let Some(words) = label_words(encoder, options) {
+) -> LabelledRows<L> {
+    meant_weights(&mut data.weights, args.relative_weights, talk);
+    if let Some(words) = label_words(&data.encoder, options) {
         talk.say(words);
     }
-    identifier_words(encoder, features, talk);
+    identifier_words(&data.encoder, &data.features, talk);
+    dropped_words(&data.description, talk);
+    data
 }
 
 /// Weights as counts, or scaled to mean 1.
@@ -143,35 +134,25 @@ fn groups_of(
     Ok(Some(groups))
 }
 
-/// The encoder of a model with the label column to measure it on. A model that was made of arrays
-/// knows its classes, but no column.
+/// The encoder of a model with the label column to measure it on.
 fn labelled(
-    file: &ModelFile,
+    mut encoder: Encoder,
     label: Option<&str>,
     data: &Source,
     options: &ReadOptions,
 ) -> Result<Encoder> {
-    let mut encoder = file.preprocessing.encoder.clone();
-    let [negative, positive] = &file.classes;
-    if encoder.label.is_none() {
-        let classes = Classes::new(vec![negative.clone()], vec![positive.clone()])?;
-        encoder.label = Some(Label { column: None, classes, skip_others: false });
+    if let (Some(known), Some(name)) = (&mut encoder.label, label) {
+        known.column = Some(name.to_owned());
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(data)?,
-    };
-    let is_table = !matches!(format, Format::Libsvm | Format::Idx);
-    if let Some(known) = &mut encoder.label {
-        if let Some(name) = label {
-            known.column = Some(name.to_owned());
-        }
-        if known.column.is_none() && is_table {
-            return Err(Failure::user(
-                "the model does not say which column holds the labels".to_owned(),
-                "name it with --label COLUMN",
-            ));
-        }
+    let is_table = !matches!(options.format_of(data)?, Format::Libsvm | Format::Idx);
+    if encoder.label.as_ref().is_none_or(|known| known.column.is_none()) && is_table {
+        return Err(Failure::user(
+            format!(
+                "{}: the model does not say which column holds the labels",
+                data.name().display()
+            ),
+            "name it with --label COLUMN",
+        ));
     }
     Ok(encoder)
 }

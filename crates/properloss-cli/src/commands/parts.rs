@@ -1,159 +1,141 @@
 //! Rows to train on and rows to test on, of two classes or of several.
 
-use std::path::Path;
-
-use properloss_data::groups::{grouped_train_test, grouped_train_test_of_classes};
+use properloss_data::groups::{grouped_folds, grouped_train_test};
 use properloss_data::read::read_encoded;
-use properloss_data::split::{
-    Split, last_rows, last_rows_of_classes, train_test, train_test_of_classes,
+use properloss_data::split::{Split, folds, last_rows, train_test};
+use properloss_data::{
+    ClassDataset, ClassLabel, Dataset, Error, LabelledRows, ReadOptions, Source, UnknownCategory,
 };
-use properloss_data::{ClassDataset, Dataset, Error, ReadOptions, Source, UnknownCategory};
 
 use super::several::read_labelled;
 use super::unknown_words;
-use crate::args::source;
+use crate::args::{TestArgs, source};
 use crate::failure::Result;
 use crate::output::Talk;
 use crate::progress::Progress;
 
-/// The share of the rows that a test gets: any of them, or the last ones.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TestShare {
-    pub(super) any: Option<f64>,
-    pub(super) last: Option<f64>,
-}
-
-/// Labelled rows that can be divided.
-pub(super) trait Labelled: Sized {
+/// Labels whose rows the commands read.
+pub(super) trait Labelled: ClassLabel {
     /// Other rows, encoded as these.
     fn read_alike(
-        &self,
+        rows: &LabelledRows<Self>,
         data: &Source,
         unknown: UnknownCategory,
         options: &ReadOptions,
-    ) -> Result<Self>;
-    /// Values that belong to no known category.
-    fn unknown_categories(&self) -> u64;
-    /// The rows of a test and the others; `None` if no test was asked for.
-    fn divided(
-        &self,
-        share: TestShare,
-        groups: Option<&[u32]>,
-        seed: u64,
-    ) -> Option<std::result::Result<Split, Error>>;
-    /// The chosen rows.
-    fn chosen(&self, rows: &[usize]) -> Self;
-    /// The names of the classes.
-    fn class_names(&self) -> &[String];
+    ) -> Result<LabelledRows<Self>>;
 }
 
-impl Labelled for Dataset {
-    fn read_alike(&self, data: &Source, unknown: UnknownCategory, o: &ReadOptions) -> Result<Self> {
-        Ok(read_encoded(data, &self.encoder, unknown, o)?)
-    }
-
-    fn unknown_categories(&self) -> u64 {
-        self.description.unknown_categories
-    }
-
-    fn divided(
-        &self,
-        share: TestShare,
-        groups: Option<&[u32]>,
-        seed: u64,
-    ) -> Option<std::result::Result<Split, Error>> {
-        Some(match (share.any, share.last, groups) {
-            (Some(share), _, None) => train_test(&self.labels, share, seed),
-            (Some(share), _, Some(groups)) => grouped_train_test(&self.labels, groups, share, seed),
-            (None, Some(share), _) => last_rows(&self.labels, share),
-            (None, None, _) => return None,
-        })
-    }
-
-    fn chosen(&self, rows: &[usize]) -> Self {
-        self.select(rows)
-    }
-
-    fn class_names(&self) -> &[String] {
-        &self.classes
+impl Labelled for u8 {
+    fn read_alike(r: &Dataset, d: &Source, u: UnknownCategory, o: &ReadOptions) -> Result<Dataset> {
+        Ok(read_encoded(d, &r.encoder, u, o)?)
     }
 }
 
-impl Labelled for ClassDataset {
-    fn read_alike(&self, data: &Source, unknown: UnknownCategory, o: &ReadOptions) -> Result<Self> {
-        read_labelled(data, &self.encoder, unknown, o)
-    }
-
-    fn unknown_categories(&self) -> u64 {
-        self.description.unknown_categories
-    }
-
-    fn divided(
-        &self,
-        share: TestShare,
-        groups: Option<&[u32]>,
-        seed: u64,
-    ) -> Option<std::result::Result<Split, Error>> {
-        let labels = &self.labels;
-        Some(match (share.any, share.last, groups) {
-            (Some(share), _, None) => train_test_of_classes(labels, share, seed),
-            (Some(share), _, Some(groups)) => {
-                grouped_train_test_of_classes(labels, groups, share, seed)
-            }
-            (None, Some(share), _) => last_rows_of_classes(labels, self.classes.len(), share),
-            (None, None, _) => return None,
-        })
-    }
-
-    fn chosen(&self, rows: &[usize]) -> Self {
-        self.select(rows)
-    }
-
-    fn class_names(&self) -> &[String] {
-        &self.classes
+impl Labelled for u32 {
+    fn read_alike(
+        rows: &ClassDataset,
+        data: &Source,
+        unknown: UnknownCategory,
+        options: &ReadOptions,
+    ) -> Result<ClassDataset> {
+        read_labelled(data, &rows.encoder, unknown, options)
     }
 }
 
 /// Training rows with their groups, and test rows if any were asked for.
-pub(super) struct Parts<D = Dataset> {
-    pub(super) train: D,
+pub(super) struct Parts<L: Labelled = u8> {
+    pub(super) train: LabelledRows<L>,
     pub(super) groups: Option<Vec<u32>>,
-    pub(super) test: Option<D>,
+    pub(super) test: Option<LabelledRows<L>>,
 }
 
-impl<D: Labelled> Parts<D> {
+impl<L: Labelled> Parts<L> {
     /// All rows to train; the test rows are another file's, or a share of these.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
-        dataset: D,
+        dataset: LabelledRows<L>,
         groups: Option<Vec<u32>>,
-        test: Option<&Path>,
-        share: TestShare,
-        seed: u64,
-        unknown: UnknownCategory,
+        args: &TestArgs,
         options: &ReadOptions,
         talk: Talk,
     ) -> Result<Self> {
-        if let Some(path) = test {
+        if let Some(path) = &args.file {
             let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-            let test = dataset.read_alike(&source(path)?, unknown, options)?;
-            unknown_words(test.unknown_categories(), talk);
+            let test = L::read_alike(&dataset, &source(path)?, args.unknown.rule(), options)?;
+            unknown_words(test.description.unknown_categories, talk);
             return Ok(Self { train: dataset, groups, test: Some(test) });
         }
-        let Some(split) = dataset.divided(share, groups.as_deref(), seed) else {
-            return Ok(Self { train: dataset, groups, test: None });
+        let (labels, classes) = (&dataset.labels, dataset.classes.as_ref().len());
+        let split = match (args.share, args.last, &groups) {
+            (Some(share), _, None) => train_test(labels, share, args.seed),
+            (Some(share), _, Some(groups)) => grouped_train_test(labels, groups, share, args.seed),
+            (None, Some(share), _) => last_rows(labels, classes, share),
+            (None, None, _) => return Ok(Self { train: dataset, groups, test: None }),
         };
         let Split { train, test } = split.map_err(|error| with_class_name(error, &dataset))?;
         let groups = groups.map(|groups| train.iter().map(|&row| groups[row]).collect());
-        Ok(Self { train: dataset.chosen(&train), groups, test: Some(dataset.chosen(&test)) })
+        Ok(Self { train: dataset.select(&train), groups, test: Some(dataset.select(&test)) })
+    }
+}
+
+/// Rows to train on and rows to measure on, with their groups.
+pub(super) struct Round<L: Labelled = u8> {
+    pub train: LabelledRows<L>,
+    pub groups: Option<Vec<u32>>,
+    pub test: LabelledRows<L>,
+    pub test_groups: Option<Vec<u32>>,
+}
+
+impl<L: Labelled> Round<L> {
+    /// Without groups.
+    pub fn new(train: LabelledRows<L>, test: LabelledRows<L>) -> Self {
+        Self { train, groups: None, test, test_groups: None }
+    }
+
+    /// The rounds of a comparison: the test that was asked for, or folds.
+    pub fn all(
+        dataset: LabelledRows<L>,
+        groups: Option<Vec<u32>>,
+        k: Option<usize>,
+        args: &TestArgs,
+        options: &ReadOptions,
+        talk: Talk,
+    ) -> Result<Vec<Self>> {
+        if !args.is_given() {
+            return Self::folded(&dataset, groups.as_deref(), k.unwrap_or(5), args.seed);
+        }
+        let Parts { train, groups, test } = Parts::new(dataset, groups, args, options, talk)?;
+        let round = |test| Self { train, groups, test, test_groups: None };
+        Ok(test.map(round).into_iter().collect())
+    }
+
+    /// The training and test rows of each fold.
+    pub fn folded(
+        dataset: &LabelledRows<L>,
+        groups: Option<&[u32]>,
+        k: usize,
+        seed: u64,
+    ) -> Result<Vec<Self>> {
+        let of = |rows: &[usize]| groups.map(|groups| rows.iter().map(|&i| groups[i]).collect());
+        let round = |Split { train, test }: Split| Self {
+            groups: of(&train),
+            test_groups: of(&test),
+            train: dataset.select(&train),
+            test: dataset.select(&test),
+        };
+        let splits = match groups {
+            None => folds(&dataset.labels, k, seed),
+            Some(groups) => grouped_folds(&dataset.labels, groups, k, seed),
+        };
+        let splits = splits.map_err(|e| with_class_name(e, dataset))?;
+        Ok(splits.into_iter().map(round).collect())
     }
 }
 
 /// Splits know classes by their numbers; people by their names.
-pub(super) fn with_class_name(error: Error, dataset: &impl Labelled) -> Error {
+pub(super) fn with_class_name(error: Error, dataset: &LabelledRows<impl Labelled>) -> Error {
     let named = |class: String| {
         let number = class.parse::<usize>().ok();
-        number.and_then(|k| dataset.class_names().get(k).cloned()).unwrap_or(class)
+        number.and_then(|k| dataset.classes.as_ref().get(k).cloned()).unwrap_or(class)
     };
     match error {
         Error::TooFewRows { class, count, needed } => {

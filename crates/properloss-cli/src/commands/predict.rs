@@ -40,25 +40,84 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
         return several::predict::run(args, &model, json, talk);
     }
     let file = ModelFile::read(&args.model)?;
-    let mut writer = Writer {
-        model: file.model()?,
-        classes: &file.classes,
-        columns: &args.columns,
-        keep: &args.keep,
-        threshold: args.threshold,
-        json,
-        block: Block::new(&args.data),
-        text: String::new(),
-        out: Stream::open(args.out.as_deref())?,
-    };
-    let encoder = &file.preprocessing.encoder;
+    let model = file.model()?;
+    let two = TwoClasses { model, classes: &file.classes, threshold: args.threshold };
+    write(args, &two, &file.preprocessing.encoder, json, talk)
+}
+
+/// What a model says of rows, so many numbers each.
+pub(super) trait Forecaster {
+    /// Features of a row.
+    fn features(&self) -> usize;
+    /// Scores, and probabilities, of a row.
+    fn width(&self) -> usize;
+    /// The scores of rows; not a number where they overflow.
+    fn scores(&self, rows: Matrix<'_>) -> Result<Vec<f64>>;
+    /// The probabilities of these scores.
+    fn probabilities(&self, scores: &[f64]) -> Result<Vec<f64>>;
+    /// The class of a row of these probabilities.
+    fn class(&self, p: &[f64]) -> &str;
+    /// The names of the columns for scores or probabilities.
+    fn names(&self, what: Prediction) -> Vec<String>;
+    /// Scores or probabilities of a row, for machines.
+    fn json(&self, values: &[f64]) -> Value;
+}
+
+struct TwoClasses<'a> {
+    model: Model,
+    classes: &'a [String; 2],
+    threshold: f64,
+}
+
+impl Forecaster for TwoClasses<'_> {
+    fn features(&self) -> usize {
+        self.model.coefficients().len()
+    }
+
+    fn width(&self) -> usize {
+        1
+    }
+
+    fn scores(&self, rows: Matrix<'_>) -> Result<Vec<f64>> {
+        Ok(self.model.scores(rows)?)
+    }
+
+    fn probabilities(&self, scores: &[f64]) -> Result<Vec<f64>> {
+        let mut probabilities = scores.to_vec();
+        self.model.apply_link(&mut probabilities);
+        Ok(probabilities)
+    }
+
+    fn class(&self, p: &[f64]) -> &str {
+        &self.classes[usize::from(p[0] > self.threshold)]
+    }
+
+    fn names(&self, what: Prediction) -> Vec<String> {
+        vec![name(what).to_owned()]
+    }
+
+    fn json(&self, values: &[f64]) -> Value {
+        json!(values[0])
+    }
+}
+
+/// Writes what the model says of the rows of the file.
+pub(super) fn write(
+    args: &PredictArgs,
+    forecaster: &impl Forecaster,
+    encoder: &Encoder,
+    json: bool,
+    talk: Talk,
+) -> Result<()> {
+    let (block, out) = (Block::new(&args.data), Stream::open(args.out.as_deref())?);
+    let mut writer = Writer { forecaster, args, json, block, text: String::new(), out };
     let (count, unknown) = each_row(args, encoder, talk, |row, kept| writer.add(row, kept))?;
     writer.finish()?;
     finished(args, count, unknown, talk)
 }
 
 /// Says what was unknown; with rows in a file and --json, what was done.
-pub(super) fn finished(args: &PredictArgs, count: u64, unknown: u64, talk: Talk) -> Result<()> {
+fn finished(args: &PredictArgs, count: u64, unknown: u64, talk: Talk) -> Result<()> {
     unknown_words(unknown, talk);
     match &args.out {
         Some(path) if talk.json && !is_stdout(path) => {
@@ -71,7 +130,7 @@ pub(super) fn finished(args: &PredictArgs, count: u64, unknown: u64, talk: Talk)
 
 /// Hands the rows of the file over as they come, each with the texts of the columns to be kept; answers
 /// with the number of rows and of unknown categories.
-pub(super) fn each_row(
+fn each_row(
     args: &PredictArgs,
     encoder: &Encoder,
     talk: Talk,
@@ -113,10 +172,7 @@ pub(super) fn each_row(
         } else {
             source(&args.data)?
         };
-        let format = match options.format {
-            Some(format) => format,
-            None => Format::detect(&data)?,
-        };
+        let format = options.format_of(&data)?;
         match format {
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let table = open_table(&data, format, &options)?;
@@ -135,7 +191,7 @@ pub(super) fn each_row(
 }
 
 /// Rows that are held to be predicted together.
-pub(super) struct Block<'a> {
+struct Block<'a> {
     data: &'a Path,
     /// The values of the rows.
     rows: Vec<f64>,
@@ -143,19 +199,19 @@ pub(super) struct Block<'a> {
     sparse: Option<(Vec<usize>, Vec<u32>)>,
     positions: Vec<Position>,
     /// The texts to be kept, one row after the other.
-    pub kept: Vec<String>,
+    kept: Vec<String>,
     any: bool,
 }
 
 impl<'a> Block<'a> {
     /// Of the rows of a file.
-    pub(super) fn new(data: &'a Path) -> Self {
+    fn new(data: &'a Path) -> Self {
         let (rows, positions, kept) = (Vec::new(), Vec::new(), Vec::new());
         Self { data, rows, sparse: None, positions, kept, any: false }
     }
 
     /// Takes a row in; whether it is the first of all, and whether the block is full.
-    pub(super) fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> (bool, bool) {
+    fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> (bool, bool) {
         let first = !std::mem::replace(&mut self.any, true);
         self.kept.extend_from_slice(kept);
         self.rows.extend_from_slice(row.features);
@@ -170,12 +226,12 @@ impl<'a> Block<'a> {
     }
 
     /// Whether it holds no row.
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
 
     /// The rows, of `columns` features each.
-    pub(super) fn matrix(&self, columns: usize) -> Result<Matrix<'_>> {
+    fn matrix(&self, columns: usize) -> Result<Matrix<'_>> {
         let count = self.positions.len();
         Ok(match &self.sparse {
             None => Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?,
@@ -189,7 +245,7 @@ impl<'a> Block<'a> {
     }
 
     /// Refuses scores, `width` a row, that overflowed.
-    pub(super) fn check(&self, scores: &[f64], width: usize) -> Result<()> {
+    fn check(&self, scores: &[f64], width: usize) -> Result<()> {
         match scores.iter().position(|z| z.is_nan()) {
             None => Ok(()),
             Some(at) => Err(Failure::user(
@@ -204,7 +260,7 @@ impl<'a> Block<'a> {
     }
 
     /// Forgets the rows.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.rows.clear();
         if let Some((ends, columns)) = &mut self.sparse {
             ends.truncate(1);
@@ -215,7 +271,7 @@ impl<'a> Block<'a> {
     }
 
     /// A file without rows is a mistake.
-    pub(super) fn check_any(&self) -> Result<()> {
+    fn check_any(&self) -> Result<()> {
         if self.any {
             return Ok(());
         }
@@ -226,45 +282,51 @@ impl<'a> Block<'a> {
 }
 
 /// Collects rows, predicts them together and writes them.
-struct Writer<'a> {
-    model: Model,
-    classes: &'a [String; 2],
-    columns: &'a [Prediction],
-    keep: &'a [String],
-    threshold: f64,
+struct Writer<'a, F> {
+    forecaster: &'a F,
+    args: &'a PredictArgs,
     json: bool,
     block: Block<'a>,
     text: String,
     out: Stream,
 }
 
-impl Writer<'_> {
+impl<F: Forecaster> Writer<'_, F> {
     fn add(&mut self, row: EncodedRow<'_>, kept: &[String]) -> Result<()> {
         let (first, full) = self.block.add(row, kept);
-        if first {
+        if first && !self.json {
             self.header();
         }
         if full { self.flush() } else { Ok(()) }
     }
 
     fn header(&mut self) {
-        if !self.json {
-            let kept = self.keep.iter().map(|name| quoted(name));
-            let own = self.columns.iter().map(|c| name(*c).to_owned());
-            self.text.push_str(&kept.chain(own).collect::<Vec<_>>().join(","));
-            self.text.push('\n');
+        let mut names = self.args.keep.clone();
+        for &what in &self.args.columns {
+            match what {
+                Prediction::Class => names.push(name(what).to_owned()),
+                _ => names.extend(self.forecaster.names(what)),
+            }
         }
+        self.fields(names.iter().map(|name| quoted(name)).collect());
+    }
+
+    fn fields(&mut self, fields: Vec<String>) {
+        self.text.push_str(&fields.join(","));
+        self.text.push('\n');
     }
 
     fn flush(&mut self) -> Result<()> {
-        let scores = self.model.scores(self.block.matrix(self.model.coefficients().len())?)?;
-        self.block.check(&scores, 1)?;
-        let mut probabilities = scores.clone();
-        self.model.apply_link(&mut probabilities);
+        let width = self.forecaster.width();
+        let scores = self.forecaster.scores(self.block.matrix(self.forecaster.features())?)?;
+        self.block.check(&scores, width)?;
+        let probabilities = self.forecaster.probabilities(&scores)?;
         let kept = std::mem::take(&mut self.block.kept);
-        for (i, (&z, &p)) in scores.iter().zip(&probabilities).enumerate() {
-            let width = self.keep.len();
-            self.line(z, p, &kept[i * width..(i + 1) * width]);
+        let each = scores.chunks_exact(width).zip(probabilities.chunks_exact(width));
+        let count = self.args.keep.len();
+        for (i, (z, p)) in each.enumerate() {
+            let kept = &kept[i * count..(i + 1) * count];
+            if self.json { self.object(z, p, kept) } else { self.line(z, p, kept) }
         }
         self.block.clear();
         self.out.write(&self.text)?;
@@ -272,37 +334,33 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn line(&mut self, z: f64, p: f64, kept: &[String]) {
-        let class = &self.classes[usize::from(p > self.threshold)];
-        if self.json {
-            let mut object = Map::new();
-            for (name, text) in self.keep.iter().zip(kept) {
-                object.insert(name.clone(), json!(text));
-            }
-            for &column in self.columns {
-                let value: Value = match column {
-                    Prediction::Probability => json!(p),
-                    Prediction::Score => json!(z),
-                    Prediction::Class => json!(class),
-                };
-                object.insert(name(column).to_owned(), value);
-            }
-            let _ = writeln!(self.text, "{}", Value::Object(object));
-            return;
+    fn object(&mut self, z: &[f64], p: &[f64], kept: &[String]) {
+        let mut object = Map::new();
+        for (name, text) in self.args.keep.iter().zip(kept) {
+            object.insert(name.clone(), json!(text));
         }
-        self.text.push_str(&kept.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(","));
-        for (k, &column) in self.columns.iter().enumerate() {
-            if k + kept.len() > 0 {
-                self.text.push(',');
-            }
-            // The shortest text that reads back as the same number.
-            let _ = match column {
-                Prediction::Probability => write!(self.text, "{p:?}"),
-                Prediction::Score => write!(self.text, "{z:?}"),
-                Prediction::Class => write!(self.text, "{}", quoted(class)),
+        for &what in &self.args.columns {
+            let value = match what {
+                Prediction::Probability => self.forecaster.json(p),
+                Prediction::Score => self.forecaster.json(z),
+                Prediction::Class => json!(self.forecaster.class(p)),
             };
+            object.insert(name(what).to_owned(), value);
         }
-        self.text.push('\n');
+        let _ = writeln!(self.text, "{}", Value::Object(object));
+    }
+
+    fn line(&mut self, z: &[f64], p: &[f64], kept: &[String]) {
+        let mut fields: Vec<String> = kept.iter().map(|text| quoted(text)).collect();
+        for &what in &self.args.columns {
+            match what {
+                // The shortest text that reads back as the same number.
+                Prediction::Probability => fields.extend(p.iter().map(|p| format!("{p:?}"))),
+                Prediction::Score => fields.extend(z.iter().map(|z| format!("{z:?}"))),
+                Prediction::Class => fields.push(quoted(self.forecaster.class(p))),
+            }
+        }
+        self.fields(fields);
     }
 
     fn finish(mut self) -> Result<()> {

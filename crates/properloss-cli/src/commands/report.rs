@@ -64,6 +64,15 @@ pub(super) fn other_classes(
     )
 }
 
+/// Files of one name in two folders are told apart by their paths.
+pub(super) fn tell_apart(names: [&mut String; 2], paths: &[&PathBuf]) {
+    if names[0] == names[1] {
+        for (name, path) in names.into_iter().zip(paths) {
+            *name = path.display().to_string();
+        }
+    }
+}
+
 /// The page about models of two classes, and the number of rows.
 fn of_two(
     paths: &[&PathBuf],
@@ -84,12 +93,7 @@ fn of_two(
                 (&second.name, &second.classes),
             ));
         }
-        if first.name == second.name {
-            // Files of one name in two folders.
-            for (subject, path) in [first, second].into_iter().zip(paths) {
-                subject.name = path.display().to_string();
-            }
-        }
+        tell_apart([&mut first.name, &mut second.name], paths);
     }
     let mut scored = Vec::new();
     for subject in &mut subjects {
@@ -123,11 +127,8 @@ fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) ->
     };
     let options = args.file.options()?;
     let model = file.model()?;
-    let encoder = labelled(file, args.label.as_deref(), data, &options)?;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(data)?,
-    };
+    let encoder = labelled(file.labelled_encoder()?, args.label.as_deref(), data, &options)?;
+    let format = options.format_of(data)?;
     let progress = Progress::spinner(talk, &format!("measuring {}", subject.name));
     let mut moments = Moments::default();
     let rule = args.unknown.rule();

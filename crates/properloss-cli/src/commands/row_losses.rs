@@ -2,10 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// What stands above a table of comparisons, before the name of the first method.
-pub(super) const STANDARD_ERRORS: &str =
-    "+-: standard errors over the test rows; difference: log-loss less that of";
-
 /// Of the rows of all rounds, in order.
 #[derive(Default)]
 pub(super) struct RowLosses(Vec<RowLoss>);

@@ -123,8 +123,8 @@ fn check(args: &FitArgs, training: &Training, why: &str) -> Result<()> {
     }
     let options = [
         ("--group", args.data_args.group.is_some(), memory),
-        ("--test-share", args.test_share.is_some(), "give the rows of the test as --test FILE"),
-        ("--test-last", args.test_last.is_some(), "give the rows of the test as --test FILE"),
+        ("--test-share", args.test.share.is_some(), "give the rows of the test as --test FILE"),
+        ("--test-last", args.test.last.is_some(), "give the rows of the test as --test FILE"),
         ("--relative-weights", args.data_args.relative_weights, "scale the weights beforehand"),
     ];
     match options.into_iter().find(|(_, given, _)| *given) {
@@ -199,7 +199,7 @@ pub(super) fn finish(
     };
     let seconds = start.elapsed().as_secs_f64();
     let mut measured = vec![("train", measure(&trained.fit.model, &cached.blocks)?)];
-    if let Some(path) = &args.test {
+    if let Some(path) = &args.test.file {
         measured.push(("test", test(path, &trained.fit.model, cached, args, options, talk)?));
     }
     let (encoder, description) = (cached.encoder.clone(), cached.description.clone());
@@ -218,7 +218,7 @@ fn test(
 ) -> Result<Summary> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
     let memory = Budget::or_machine(crate::memory::given()).bytes();
-    let (source, unknown) = (source(path)?, args.unknown.rule());
+    let (source, unknown) = (source(path)?, args.test.unknown.rule());
     let rows = write_encoded(&source, &cached.encoder, unknown, options, block_bytes(memory))?;
     unknown_words(rows.description.unknown_categories, talk);
     measure(model, &rows.blocks)

@@ -5,7 +5,7 @@ use properloss::train::registry::method;
 use properloss_data::model_file::{AnyFile, read_any};
 
 use super::fit::{Outputs, finish};
-use super::{Parts, TestShare, load, load_groups};
+use super::{Parts, load, load_groups};
 use crate::args::TransferArgs;
 use crate::failure::Result;
 use crate::output::{Talk, check_inputs};
@@ -13,7 +13,7 @@ use properloss_data::training::Training;
 
 /// Runs the command.
 pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
-    check_inputs([&args.loss, &args.data].into_iter().chain(&args.test), [&args.out])?;
+    check_inputs([&args.loss, &args.data].into_iter().chain(&args.test.file), [&args.out])?;
     let canonical = method("canonical")?;
     let mut settings = args.train.0.settings(&canonical)?;
     let loss = match read_any(&args.loss)? {
@@ -33,10 +33,6 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     let dataset = load(&args.data_args, &args.data, &options, talk)?;
     let groups =
         load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
-    let test = args.test.as_deref();
-    let parts = {
-        let share = TestShare { any: args.test_share, last: args.test_last };
-        Parts::new(dataset, groups, test, share, args.seed, args.unknown.rule(), &options, talk)?
-    };
+    let parts = Parts::new(dataset, groups, &args.test, &options, talk)?;
     finish(&trainer, &parts, files, talk)
 }

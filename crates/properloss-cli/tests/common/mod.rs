@@ -115,6 +115,15 @@ impl Sandbox {
     }
 }
 
+/// Uniform numbers from a fixed stream.
+pub fn uniform(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
 /// Gzip of stored blocks: bytes that do not depend on a compressor.
 pub fn gzip(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();

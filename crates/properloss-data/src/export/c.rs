@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Exportable;
-use super::program::{Op, Unary};
-use super::text::{Language, lines, wrapped};
+use super::program::Op;
+use super::text::{Functions, Language, lines, wrapped};
 use crate::encoder::ColumnKind;
 use crate::error::Result;
 use crate::options::UnknownCategory;
@@ -217,22 +217,9 @@ pub(super) struct C {
 }
 
 impl Language for C {
-    fn unary(&self, op: Unary, a: &str) -> String {
-        match op {
-            Unary::Negative => format!("(-{a})"),
-            Unary::Absolute => format!("fabs({a})"),
-            Unary::Exponential => format!("exp({a})"),
-            Unary::Logarithm => format!("log({a})"),
-            Unary::Root => format!("sqrt({a})"),
-        }
-    }
-
-    fn least(&self, a: &str, b: &str) -> String {
-        format!("fmin({a}, {b})")
-    }
-
-    fn largest(&self, a: &str, b: &str) -> String {
-        format!("fmax({a}, {b})")
+    fn functions(&self) -> Functions {
+        let (absolute, logarithm, root) = ("fabs", "log", "sqrt");
+        Functions { absolute, logarithm, root, least_and_largest: Some(["fmin", "fmax"]) }
     }
 
     fn select(&self, left: &str, right: &str, then: &str, other: &str) -> String {

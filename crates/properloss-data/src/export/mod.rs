@@ -23,24 +23,43 @@ pub use source::Exportable;
 
 use crate::error::Result;
 
-impl Exportable {
-    /// The bytes of an ONNX file.
-    pub fn onnx(&self, options: OnnxOptions) -> Result<Vec<u8>> {
-        onnx::write(self, options)
-    }
+/// A model or a calibration that can be written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Export {
+    /// Of two classes.
+    Two(Exportable),
+    /// Of three classes or more.
+    Several(ClassExportable),
+}
 
+/// What it is written as.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Target<'a> {
+    /// An ONNX file.
+    Onnx(OnnxOptions),
     /// C99 source with one public function and no dependency but `math.h` and `string.h`.
-    pub fn c(&self) -> Result<String> {
-        c::write(self)
-    }
-
-    /// A query that adds the column `probability` to the rows of `table`.
-    pub fn sql(&self, table: &str) -> Result<String> {
-        sql::write(self, table)
-    }
-
+    C,
+    /// A query that adds the column `probability`, or `probability_CLASS` for each class of several, to the
+    /// rows of a table of this name.
+    Sql(&'a str),
     /// A Python module with one function and no import but `math` and `bisect`.
-    pub fn python(&self) -> Result<String> {
-        python::write(self)
+    Python,
+}
+
+impl Export {
+    /// The bytes of the file.
+    pub fn write(&self, target: Target<'_>) -> Result<Vec<u8>> {
+        let text = match (self, target) {
+            (Self::Two(model), Target::Onnx(options)) => return onnx::write(model, options),
+            (Self::Several(m), Target::Onnx(options)) => return onnx::write_several(m, options),
+            (Self::Two(model), Target::C) => c::write(model),
+            (Self::Several(model), Target::C) => several::c::write(model),
+            (Self::Two(model), Target::Sql(table)) => sql::write(model, table),
+            (Self::Several(model), Target::Sql(table)) => several::sql::write(model, table),
+            (Self::Two(model), Target::Python) => python::write(model),
+            (Self::Several(model), Target::Python) => several::python::write(model),
+        };
+        Ok(text?.into_bytes())
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Exportable;
-use super::program::{Op, Unary};
-use super::text::{Language, lines, wrapped};
+use super::program::Op;
+use super::text::{Functions, Language, lines, wrapped};
 use crate::encoder::{Column, ColumnKind};
 use crate::error::Result;
 use crate::options::UnknownCategory;
@@ -170,22 +170,9 @@ pub(super) struct Python {
 }
 
 impl Language for Python {
-    fn unary(&self, op: Unary, a: &str) -> String {
-        match op {
-            Unary::Negative => format!("(-{a})"),
-            Unary::Absolute => format!("abs({a})"),
-            Unary::Exponential => format!("exp({a})"),
-            Unary::Logarithm => format!("log({a})"),
-            Unary::Root => format!("sqrt({a})"),
-        }
-    }
-
-    fn least(&self, a: &str, b: &str) -> String {
-        format!("min({a}, {b})")
-    }
-
-    fn largest(&self, a: &str, b: &str) -> String {
-        format!("max({a}, {b})")
+    fn functions(&self) -> Functions {
+        let (absolute, logarithm, root) = ("abs", "log", "sqrt");
+        Functions { absolute, logarithm, root, least_and_largest: Some(["min", "max"]) }
     }
 
     fn select(&self, left: &str, right: &str, then: &str, other: &str) -> String {

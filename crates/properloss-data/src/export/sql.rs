@@ -6,8 +6,8 @@
 use std::fmt::Write;
 
 use super::Exportable;
-use super::program::{Unary, slopes};
-use super::text::{Language, ManyLines, lines_of, sum_like_the_engine};
+use super::program::slopes;
+use super::text::{Functions, Language, ManyLines, lines_of, sum_like_the_engine};
 use crate::encoder::{Column, ColumnKind};
 use crate::error::Result;
 use crate::options::UnknownCategory;
@@ -137,23 +137,14 @@ fn quoted(text: &str) -> String {
 pub(super) struct Sql;
 
 impl Language for Sql {
-    fn unary(&self, op: Unary, a: &str) -> String {
-        match op {
-            Unary::Negative => format!("(-{a})"),
-            Unary::Absolute => format!("ABS({a})"),
-            // Some databases refuse an exponential that underflows.
-            Unary::Exponential => format!("EXP(CASE WHEN {a} < -700.0 THEN -700.0 ELSE {a} END)"),
-            Unary::Logarithm => format!("LN({a})"),
-            Unary::Root => format!("SQRT({a})"),
-        }
+    fn functions(&self) -> Functions {
+        let (absolute, logarithm, root) = ("ABS", "LN", "SQRT");
+        Functions { absolute, logarithm, root, least_and_largest: None }
     }
 
-    fn least(&self, a: &str, b: &str) -> String {
-        format!("CASE WHEN {a} < {b} THEN {a} ELSE {b} END")
-    }
-
-    fn largest(&self, a: &str, b: &str) -> String {
-        format!("CASE WHEN {a} > {b} THEN {a} ELSE {b} END")
+    // Some databases refuse an exponential that underflows.
+    fn exponential(&self, a: &str) -> String {
+        format!("EXP(CASE WHEN {a} < -700.0 THEN -700.0 ELSE {a} END)")
     }
 
     fn select(&self, left: &str, right: &str, then: &str, other: &str) -> String {

@@ -7,15 +7,48 @@ pub(crate) trait Language {
     fn constant(&self, value: f64) -> String {
         format!("{value:?}")
     }
-    fn unary(&self, op: Unary, a: &str) -> String;
-    fn least(&self, a: &str, b: &str) -> String;
-    fn largest(&self, a: &str, b: &str) -> String;
+    /// What it calls its functions.
+    fn functions(&self) -> Functions;
+    fn unary(&self, op: Unary, a: &str) -> String {
+        let functions = self.functions();
+        match op {
+            Unary::Negative => format!("(-{a})"),
+            Unary::Absolute => format!("{}({a})", functions.absolute),
+            Unary::Exponential => self.exponential(a),
+            Unary::Logarithm => format!("{}({a})", functions.logarithm),
+            Unary::Root => format!("{}({a})", functions.root),
+        }
+    }
+    fn exponential(&self, a: &str) -> String {
+        format!("exp({a})")
+    }
+    fn least(&self, a: &str, b: &str) -> String {
+        match self.functions().least_and_largest {
+            Some([least, _]) => format!("{least}({a}, {b})"),
+            None => self.select(a, b, a, b),
+        }
+    }
+    fn largest(&self, a: &str, b: &str) -> String {
+        match self.functions().least_and_largest {
+            Some([_, largest]) => format!("{largest}({a}, {b})"),
+            None => self.select(b, a, a, b),
+        }
+    }
     /// `then` if `left < right`, else `other`.
     fn select(&self, left: &str, right: &str, then: &str, other: &str) -> String;
     /// The call that interpolates; tables it needs are kept by the language.
     fn interpolate(&mut self, at: &str, x: &[f64], y: &[f64]) -> String;
     /// The name of an intermediate value.
     fn name(&self, number: usize) -> String;
+}
+
+/// The names of functions.
+pub(crate) struct Functions {
+    pub absolute: &'static str,
+    pub logarithm: &'static str,
+    pub root: &'static str,
+    /// Of two numbers; without them one is selected.
+    pub least_and_largest: Option<[&'static str; 2]>,
 }
 
 /// A program as assignments and the expression of its result.

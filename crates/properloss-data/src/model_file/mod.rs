@@ -11,8 +11,27 @@
 //! file keeps them to say how the model was fitted.
 
 /// `to_json` and `write` of a file that can `check` itself.
-macro_rules! written_as {
+macro_rules! kept_as {
     ($format:expr, $version:expr, $name:literal) => {
+        kept_as!($format, $version, $name, Self::parsed);
+
+        fn parsed(bytes: &[u8], name: &Path) -> Result<Self> {
+            json::from_json(bytes, name, $format, $version)
+        }
+    };
+    ($format:expr, $version:expr, $name:literal, $parse:expr) => {
+        /// Reads the file and checks it.
+        pub fn read(path: &Path) -> Result<Self> {
+            Self::from_json(&read_bytes(path)?, path)
+        }
+
+        /// From JSON; `name` stands for the file in messages.
+        pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
+            let file: Self = $parse(bytes, name)?;
+            file.check().map_err(|field| bad_field(name, field))?;
+            Ok(file)
+        }
+
         /// To JSON; a value that is not finite, or lengths that disagree, are an error.
         pub fn to_json(&self) -> Result<String> {
             self.json_for(Path::new($name))
@@ -59,6 +78,7 @@ use crate::atomic::write_atomically;
 use crate::dataset::DataDescription;
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
+use crate::labels::Classes;
 use crate::memory::Budget;
 use crate::source::read_whole;
 
@@ -237,24 +257,23 @@ impl ModelFile {
         }
     }
 
-    /// Reads and checks a model file.
-    pub fn read(path: &Path) -> Result<Self> {
-        Self::from_json(&read_bytes(path)?, path)
-    }
+    kept_as!(MODEL_FORMAT, VERSION, "model", Self::parsed);
 
-    /// From JSON; `name` stands for the file in messages.
-    pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
+    fn parsed(bytes: &[u8], name: &Path) -> Result<Self> {
         if json::version_of(bytes, name, MODEL_FORMAT)? == Some(CLASS_VERSION) {
             let reason = "a model of several classes; this takes models of two";
             return Err(bad_field(name, ("classes".into(), reason.into())));
         }
         // Version 2 was told apart; what is newer than both is for a newer program.
-        let model: Self = json::from_json(bytes, name, MODEL_FORMAT, CLASS_VERSION)?;
-        model.check().map_err(|field| bad_field(name, field))?;
-        Ok(model)
+        json::from_json(bytes, name, MODEL_FORMAT, CLASS_VERSION)
     }
 
-    written_as!(MODEL_FORMAT, VERSION, "model");
+    /// The encoder with the classes of the model; one that was made of arrays knows no label column.
+    pub fn labelled_encoder(&self) -> Result<Encoder> {
+        let [negative, positive] = self.classes.clone();
+        let classes = Classes::new(vec![negative], vec![positive])?;
+        Ok(self.preprocessing.encoder.clone().or_classes(classes))
+    }
 
     /// The classifier itself.
     pub fn model(&self) -> Result<Model> {
@@ -340,19 +359,7 @@ impl LossFile {
         Self { link, kind, provenance: None }
     }
 
-    /// Reads and checks a loss file.
-    pub fn read(path: &Path) -> Result<Self> {
-        Self::from_json(&read_bytes(path)?, path)
-    }
-
-    /// From JSON; `name` stands for the file in messages.
-    pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
-        let loss: Self = json::from_json(bytes, name, LOSS_FORMAT, VERSION)?;
-        loss.check().map_err(|field| bad_field(name, field))?;
-        Ok(loss)
-    }
-
-    written_as!(LOSS_FORMAT, VERSION, "loss");
+    kept_as!(LOSS_FORMAT, VERSION, "loss");
 
     /// The loss itself.
     pub fn loss(&self) -> Result<Loss> {

@@ -19,8 +19,10 @@ use super::{
     learned_of_classes, program, read_bytes,
 };
 use crate::atomic::write_atomically;
-use crate::class_dataset::ClassDataset;
+use crate::dataset::ClassDataset;
+use crate::encoder::Encoder;
 use crate::error::Result;
+use crate::labels::Classes;
 
 /// The version of model files of several classes.
 pub const CLASS_VERSION: u64 = 2;
@@ -107,16 +109,12 @@ impl MixtureFile {
 }
 
 impl ClassModelFile {
-    /// Reads and checks a model file of several classes.
-    pub fn read(path: &Path) -> Result<Self> {
-        Self::from_json(&read_bytes(path)?, path)
-    }
+    kept_as!(MODEL_FORMAT, CLASS_VERSION, "model");
 
-    /// From JSON; `name` stands for the file in messages.
-    pub fn from_json(bytes: &[u8], name: &Path) -> Result<Self> {
-        let model: Self = json::from_json(bytes, name, MODEL_FORMAT, CLASS_VERSION)?;
-        model.check().map_err(|field| bad_field(name, field))?;
-        Ok(model)
+    /// The encoder with the classes of the model; one that was made of arrays knows no label column.
+    pub fn labelled_encoder(&self) -> Result<Encoder> {
+        let classes = Classes::several(self.classes.clone())?;
+        Ok(self.preprocessing.encoder.clone().or_classes(classes))
     }
 
     /// A model of several classes; `None` if the file holds something else, which is for another
@@ -181,8 +179,6 @@ impl ClassModelFile {
         let name = || self.preprocessing.encoder.feature_name(j);
         self.feature_names.get(j).cloned().unwrap_or_else(name)
     }
-
-    written_as!(MODEL_FORMAT, CLASS_VERSION, "model");
 
     /// What is wrong, as the field and the reason.
     fn check(&self) -> std::result::Result<(), (String, String)> {

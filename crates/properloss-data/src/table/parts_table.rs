@@ -70,10 +70,7 @@ impl PartsTable {
 
 /// Opens one file, a table of any format.
 fn open_part(source: &Source, options: &ReadOptions) -> Result<Box<dyn Table>> {
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(source)?,
-    };
+    let format = options.format_of(source)?;
     if matches!(format, Format::Libsvm | Format::Idx) {
         let reason = format!("its format is {}", format.name());
         let file = source.name().to_path_buf();

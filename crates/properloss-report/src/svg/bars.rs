@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Axis, BLUE, ORANGE};
+use super::{Axis, BLUE, ORANGE, vertical_lines};
 use crate::text::escaped;
 
 const NAMES: f64 = 190.0;
@@ -33,15 +33,7 @@ pub fn bars(title: &str, axis_name: &str, label: &str, entries: &[(String, f64)]
         WIDTH / 2.0,
         escaped(title),
     );
-    for (place, text) in axis.ticks() {
-        let x = place * area;
-        let _ = writeln!(
-            out,
-            "<path d=\"M{x:.2} 0V{height}\" stroke=\"#e4e4e4\"/>\
-             <text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{text}</text>",
-            height + 18.0,
-        );
-    }
+    vertical_lines(&axis, (area, height), &mut out);
     let zero = axis.place(0.0) * area;
     for (row, (name, value)) in entries.iter().enumerate() {
         let value = finite(*value);

@@ -125,22 +125,27 @@ fn grid(low: f64, high: f64) -> impl Iterator<Item = f64> {
 
 /// The CORP reliability curve: what was forecast, and what happened.
 pub fn calibration(title: &str, blocks: &[CalibrationBlock]) -> String {
+    document(&[calibration_panel(title.to_owned(), "share of positives", blocks)])
+}
+
+/// The same as a panel of a picture, with the name of its vertical axis.
+pub fn calibration_panel(title: String, share: &str, blocks: &[CalibrationBlock]) -> Panel {
     let mut points = Vec::new();
     for block in blocks {
         points.extend([(block.lowest, block.rate), (block.highest, block.rate)]);
     }
     let dots = blocks.iter().map(|block| (block.forecast, block.rate)).collect();
-    document(&[Panel {
-        title: title.to_owned(),
+    Panel {
+        title,
         x: Axis::linear("forecast probability", 0.0, 1.0),
-        y: Axis::linear("share of positives", 0.0, 1.0),
+        y: Axis::linear(share, 0.0, 1.0),
         curves: vec![
             Curve::line("perfect", GREY, vec![(0.0, 0.0), (1.0, 1.0)]).dashed(),
             Curve::line("isotonic recalibration", BLUE, points),
             Curve::line("mean of each block", ORANGE, dots).dots(),
         ],
         legend: Corner::TopLeft,
-    }])
+    }
 }
 
 /// The loss of a certified run, and its gap against the bound.
@@ -165,9 +170,21 @@ pub fn certificate(certificates: &[Certificate]) -> String {
     let loss = series(|c| c.loss_after);
     let (loss_low, loss_high) = positive(&[&loss]);
     let (gap, bound) = (series(|c| c.least_gap), series(|c| c.gap_bound));
-    let (gap_low, gap_high) = positive(&[&gap, &bound]);
     let (claimed, observed) = (series(|c| c.claimed), series(|c| c.observed));
-    let (step_low, step_high) = positive(&[&claimed, &observed]);
+    // What is proved, and what came out.
+    let beside = |title: &str, axis: &str, name: &str, proved: &Vec<_>, observed: &Vec<_>| {
+        let (low, high) = positive(&[proved, observed]);
+        Panel {
+            title: title.into(),
+            x: x(),
+            y: Axis::log(axis, low, high),
+            curves: vec![
+                Curve::line(name, GREY, proved.clone()).dashed(),
+                Curve::line("observed", BLUE, observed.clone()),
+            ],
+            legend: Corner::BottomLeft,
+        }
+    };
     document(&[
         Panel {
             title: "Loss".into(),
@@ -176,25 +193,7 @@ pub fn certificate(certificates: &[Certificate]) -> String {
             curves: vec![Curve::line("", BLUE, loss)],
             legend: Corner::TopRight,
         },
-        Panel {
-            title: "Decrease at each iteration".into(),
-            x: x(),
-            y: Axis::log("decrease", step_low, step_high),
-            curves: vec![
-                Curve::line("claimed", GREY, claimed).dashed(),
-                Curve::line("observed", BLUE, observed),
-            ],
-            legend: Corner::BottomLeft,
-        },
-        Panel {
-            title: "Gap of the mean operators".into(),
-            x: x(),
-            y: Axis::log("smallest gap so far", gap_low, gap_high),
-            curves: vec![
-                Curve::line("bound", GREY, bound).dashed(),
-                Curve::line("observed", BLUE, gap),
-            ],
-            legend: Corner::BottomLeft,
-        },
+        beside("Decrease at each iteration", "decrease", "claimed", &claimed, &observed),
+        beside("Gap of the mean operators", "smallest gap so far", "bound", &bound, &gap),
     ])
 }

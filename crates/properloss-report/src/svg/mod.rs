@@ -13,7 +13,7 @@ use crate::text::escaped;
 pub use axis::{Axis, Scale};
 pub use bars::bars;
 pub(crate) use figures::score_range;
-pub use figures::{calibration, certificate, link_and_losses};
+pub use figures::{calibration, calibration_panel, certificate, link_and_losses};
 
 /// Width and height of the plotting area of a panel, in pixels.
 pub(crate) const AREA: (f64, f64) = (400.0, 300.0);
@@ -141,18 +141,23 @@ pub fn named_document(panels: &[Panel], clip: &str, label: &str) -> String {
     out
 }
 
+/// The grid of a horizontal axis, with its numbers below.
+fn vertical_lines(axis: &Axis, (width, height): (f64, f64), out: &mut String) {
+    for (place, text) in axis.ticks() {
+        let x = place * width;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{x:.2} 0V{height}\" stroke=\"#e4e4e4\"/>\
+             <text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{text}</text>",
+            height + 18.0,
+        );
+    }
+}
+
 impl Panel {
     fn draw(&self, clip: &str, out: &mut String) {
         let (width, height) = AREA;
-        for (place, text) in self.x.ticks() {
-            let x = place * width;
-            let _ = writeln!(
-                out,
-                "<path d=\"M{x:.2} 0V{height}\" stroke=\"#e4e4e4\"/>\
-                 <text x=\"{x:.2}\" y=\"{:.2}\" text-anchor=\"middle\">{text}</text>",
-                height + 18.0,
-            );
-        }
+        vertical_lines(&self.x, (width, height), out);
         for (place, text) in self.y.ticks() {
             let y = (1.0 - place) * height;
             let _ = writeln!(

@@ -43,8 +43,10 @@ pub struct Stage {
 /// Receives every [`Iteration`]; answers whether to go on.
 pub trait Observer {
     /// Called after each iteration. `ControlFlow::Break` stops the run with
-    /// [`Termination::Stopped`] and the model reached so far.
-    fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()>;
+    /// [`Termination::Stopped`] and the model reached so far. The default does not look at it.
+    fn observe(&mut self, _iteration: &Iteration) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// The same, with the classifier reached so far; `model` builds it, at the cost of copying
     /// weights and link. The default does not look at it.
@@ -74,11 +76,7 @@ pub trait Observer {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
-impl Observer for Silent {
-    fn observe(&mut self, _: &Iteration) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
+impl Observer for Silent {}
 
 impl<F: FnMut(&Iteration) -> ControlFlow<()>> Observer for F {
     fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {

@@ -3,9 +3,10 @@
 use properloss::metrics::ClassSummary;
 use properloss_data::model_file::ClassModelFile;
 
-use super::{described, labelled_encoder, measure, metrics_json, plot, read_labelled};
+use super::{described, measure, metrics_json, plot, read_labelled};
 use crate::args::{EvaluateArgs, source};
-use crate::commands::unknown_words;
+use crate::commands::evaluate::{about_rows, measures, weighed, weight_words};
+use crate::commands::{labelled, unknown_words};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk};
 use crate::progress::Progress;
@@ -20,12 +21,8 @@ pub fn run(args: &EvaluateArgs, model: &ClassModelFile, talk: Talk) -> Result<()
         ));
     }
     let (options, data) = (args.file.options()?, source(&args.data)?);
-    let mut encoder = labelled_encoder(model, args.label.as_ref(), &data, &options)?;
-    match (&args.weight, args.no_weight) {
-        (Some(name), _) => encoder.weight = Some(name.clone()),
-        (None, true) => encoder.weight = None,
-        (None, false) => {}
-    }
+    let encoder = labelled(model.labelled_encoder()?, args.label.as_deref(), &data, &options)?;
+    let encoder = weighed(encoder, args);
     let file = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
@@ -37,26 +34,21 @@ pub fn run(args: &EvaluateArgs, model: &ClassModelFile, talk: Talk) -> Result<()
         file.finish(&plot::reliability(&probabilities, &dataset)?)?;
     }
     let mut json = metrics_json(&summary, &model.classes);
-    json["rows"] = dataset.rows().into();
-    json["weight"] = dataset.encoder.weight.clone().into();
-    json["unknown_categories"] = dataset.description.unknown_categories.into();
-    let weighed = dataset.encoder.weight.as_ref().map_or(String::new(), |name| {
-        format!(", weighed by {name:?} (--no-weight counts every row once)")
-    });
-    talk.say(format!("{}{weighed}", described(&dataset)));
+    about_rows(&mut json, &dataset);
+    talk.say(described(&dataset) + &weight_words(&dataset.encoder));
     talk.result(|| text(&summary, &model.classes), &json)
 }
 
 fn text(summary: &ClassSummary, names: &[String]) -> String {
-    let mut text = String::new();
-    for (name, value, about) in [
-        ("log-loss", summary.log_loss, "nats"),
-        ("Brier", summary.brier, "sum over the classes"),
-        ("ECE", summary.ece, "mean over the classes, 15 bins of equal count"),
-        ("accuracy", summary.accuracy, "of the most probable class"),
-    ] {
-        text.push_str(&format!("{name:<9} {value:.6}  {about}\n"));
-    }
+    let mut text = measures(
+        9,
+        &[
+            ("log-loss", summary.log_loss, "nats"),
+            ("Brier", summary.brier, "sum over the classes"),
+            ("ECE", summary.ece, "mean over the classes, 15 bins of equal count"),
+            ("accuracy", summary.accuracy, "of the most probable class"),
+        ],
+    );
     let total: f64 = summary.classes.iter().map(|class| class.weight).sum();
     let mut table = Table::new(&[
         "class",

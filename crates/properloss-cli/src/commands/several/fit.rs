@@ -11,12 +11,12 @@ use properloss_data::model_file::{ClassModelFile, learned_of_classes};
 use properloss_data::{ClassDataset, ReadOptions};
 use serde_json::{Map, Value, json};
 
-use super::{Parts, described, measure, metrics_json, metrics_table};
+use super::{Parts, described, measure, metrics_json};
 use crate::args::{FitArgs, TrainArgs};
-use crate::commands::TestShare;
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk, is_stdout, print};
 use crate::progress::Progress;
+use crate::report::metrics_table;
 use crate::table::short;
 
 /// Runs the command on examples that were read.
@@ -35,15 +35,11 @@ pub fn run(
         ));
     }
     check_method(&args.train)?;
-    let parts = {
-        let share = TestShare { any: args.test_share, last: args.test_last };
-        let test = args.test.as_deref();
-        Parts::new(dataset, groups, test, share, args.seed, args.unknown.rule(), options, talk)?
-    };
+    let parts = Parts::new(dataset, groups, &args.test, options, talk)?;
     talk.say(format!("fitting proper: {}", described(&parts.train)));
     let groups = parts.groups.as_deref();
     let (estimator, kept) =
-        estimator(&args.train, args.seed, args.preserve_order, &parts.train, groups)?;
+        estimator(&args.train, args.test.seed, args.preserve_order, &parts.train, groups)?;
     let start = Instant::now();
     let fit = {
         let _progress = Progress::spinner(talk, "cross-validating");

@@ -13,17 +13,13 @@ pub mod predict;
 pub mod report;
 
 use properloss::metrics::ClassSummary;
-use properloss_data::encoder::Label;
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::read_encoded_examples;
-use properloss_data::{
-    ClassDataset, Classes, Encoder, Examples, Format, ReadOptions, Source, UnknownCategory,
-};
+use properloss_data::{ClassDataset, Encoder, Examples, ReadOptions, Source, UnknownCategory};
 use serde_json::{Value, json};
 
-use super::parts::{Parts, with_class_name};
+use super::parts::Parts;
 use crate::failure::{Failure, Result};
-use crate::table::Table;
 
 /// Labelled examples, encoded for a model of several classes.
 pub(super) fn read_labelled(
@@ -36,40 +32,6 @@ pub(super) fn read_labelled(
         Examples::Several(dataset) => Ok(dataset),
         Examples::Two(_) => Err(Failure::Internal("two classes for a model of several".into())),
     }
-}
-
-/// The encoder of a model with the label column to measure it on; a model that was made of arrays knows
-/// none.
-fn labelled_encoder(
-    model: &ClassModelFile,
-    label: Option<&String>,
-    data: &Source,
-    options: &ReadOptions,
-) -> Result<Encoder> {
-    let mut encoder = model.preprocessing.encoder.clone();
-    match (&mut encoder.label, label) {
-        (Some(known), Some(name)) => known.column = Some(name.clone()),
-        (Some(_), None) => {}
-        (missing, name) => {
-            let classes = Classes::several(model.classes.clone())?;
-            *missing = Some(Label { column: name.cloned(), classes, skip_others: false });
-        }
-    }
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(data)?,
-    };
-    let named = encoder.label.as_ref().is_some_and(|label| label.column.is_some());
-    if !named && !matches!(format, Format::Libsvm | Format::Idx) {
-        return Err(Failure::user(
-            format!(
-                "{}: the model does not know which column holds the label",
-                data.name().display()
-            ),
-            "name it with --label",
-        ));
-    }
-    Ok(encoder)
 }
 
 /// `150 rows, 4 features, 3 classes: "setosa" 50, "versicolor" 50, "virginica" 50`.
@@ -104,25 +66,6 @@ fn measure(model: &ClassModelFile, dataset: &ClassDataset) -> Result<(ClassSumma
     let p = model.apply_link(&scores)?;
     let (labels, weights) = (&dataset.labels, dataset.weights.as_deref());
     Ok((ClassSummary::new(&p, labels, dataset.classes.len(), weights)?, p))
-}
-
-/// The names of the columns of [`cells`].
-const METRICS: [&str; 4] = ["log-loss", "Brier", "ECE", "accuracy"];
-
-/// The numbers of a table's row.
-fn cells(summary: &ClassSummary) -> [String; 4] {
-    [summary.log_loss, summary.brier, summary.ece, summary.accuracy].map(|v| format!("{v:.4}"))
-}
-
-/// A table of metrics, one row for each part.
-fn metrics_table(parts: &[(&str, ClassSummary)]) -> Table {
-    let mut names = vec![""];
-    names.extend(METRICS);
-    let mut table = Table::new(&names);
-    for (name, summary) in parts {
-        table.row([(*name).to_owned()].into_iter().chain(cells(summary)));
-    }
-    table
 }
 
 /// The metrics as JSON.

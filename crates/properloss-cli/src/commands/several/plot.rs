@@ -4,7 +4,7 @@ use properloss::link::vector::Mixture;
 use properloss::metrics::reliability_curve;
 use properloss_data::ClassDataset;
 use properloss_report::class_learned::{LOG_ODDS as RANGE, along};
-use properloss_report::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, document};
+use properloss_report::svg::{Axis, BLUE, Corner, Curve, GREY, Panel, calibration_panel, document};
 
 use crate::failure::Result;
 
@@ -38,22 +38,8 @@ pub fn reliability(probabilities: &[f64], dataset: &ClassDataset) -> Result<Stri
         let p: Vec<f64> = probabilities.iter().skip(class).step_by(classes).copied().collect();
         let own: Vec<u8> = dataset.labels.iter().map(|&y| u8::from(y as usize == class)).collect();
         let blocks = reliability_curve(&p, &own, dataset.weights.as_deref())?;
-        let mut points = Vec::new();
-        for block in &blocks {
-            points.extend([(block.lowest, block.rate), (block.highest, block.rate)]);
-        }
-        let dots = blocks.iter().map(|block| (block.forecast, block.rate)).collect();
-        panels.push(Panel {
-            title: format!("Reliability, class {name:?}"),
-            x: Axis::linear("forecast probability", 0.0, 1.0),
-            y: Axis::linear("share of the class", 0.0, 1.0),
-            curves: vec![
-                Curve::line("perfect", GREY, vec![(0.0, 0.0), (1.0, 1.0)]).dashed(),
-                Curve::line("isotonic recalibration", BLUE, points),
-                Curve::line("mean of each block", ORANGE, dots).dots(),
-            ],
-            legend: Corner::TopLeft,
-        });
+        let title = format!("Reliability, class {name:?}");
+        panels.push(calibration_panel(title, "share of the class", &blocks));
     }
     Ok(document(&panels))
 }

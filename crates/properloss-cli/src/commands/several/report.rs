@@ -8,9 +8,10 @@ use properloss_report::{
     ClassForecasts, ClassRows, ClassSubject, Moments, Subject, page_of_classes,
 };
 
-use super::{labelled_encoder, read_labelled};
+use super::read_labelled;
 use crate::args::ReportArgs;
-use crate::commands::report::{check_scored, other_classes, stream};
+use crate::commands::labelled;
+use crate::commands::report::{check_scored, other_classes, stream, tell_apart};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
@@ -41,12 +42,7 @@ pub fn page_of(
             let own = (first.name.as_str(), first.file.classes.as_slice());
             return Err(other_classes(own, (&second.name, &second.file.classes)));
         }
-        if first.name == second.name {
-            // Files of one name in two folders.
-            for (subject, path) in [first, second].into_iter().zip(paths) {
-                subject.name = path.display().to_string();
-            }
-        }
+        tell_apart([&mut first.name, &mut second.name], paths);
     }
     let mut scored = Vec::new();
     for subject in &mut subjects {
@@ -89,11 +85,9 @@ fn score(
     talk: Talk,
 ) -> Result<Scored> {
     let (options, rule) = (args.file.options()?, args.unknown.rule());
-    let encoder = labelled_encoder(&subject.file, args.label.as_ref(), data, &options)?;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(data)?,
-    };
+    let encoder =
+        labelled(subject.file.labelled_encoder()?, args.label.as_deref(), data, &options)?;
+    let format = options.format_of(data)?;
     let progress = Progress::spinner(talk, &format!("measuring {}", subject.name));
     let mut moments = Moments::default();
     let (scores, labels, weights) = if matches!(format, Format::Libsvm | Format::Idx) {

@@ -8,9 +8,9 @@
 //! give most of them. A ramp looks at `e_k / Σ e` and splits its rest as `e_j / Σ_{j≠k} e_j`. The
 //! differences stop at -600, so that no sum of the others is 0: what that changes is below 1e-250.
 
-mod c;
-mod python;
-mod sql;
+pub(super) mod c;
+pub(super) mod python;
+pub(super) mod sql;
 
 use super::Exportable;
 use super::program::{Program, Value};
@@ -18,8 +18,6 @@ use crate::encoder::{Column, ColumnKind, Writing};
 use crate::error::{Error, Result};
 use crate::model_file::{ClassModelFile, MixtureFile};
 use crate::options::UnknownCategory;
-
-use super::onnx::{self, OnnxOptions};
 
 /// The least difference of a score from the largest.
 pub(super) const FARTHEST: f64 = -600.0;
@@ -110,26 +108,6 @@ impl ClassExportable {
     /// The names of the classes.
     pub fn classes(&self) -> &[String] {
         &self.classes
-    }
-
-    /// The bytes of an ONNX file.
-    pub fn onnx(&self, options: OnnxOptions) -> Result<Vec<u8>> {
-        onnx::write_several(self, options)
-    }
-
-    /// C99 source with one public function and no dependency but `math.h` and `string.h`.
-    pub fn c(&self) -> Result<String> {
-        c::write(self)
-    }
-
-    /// A query that adds a column `probability_CLASS` for each class to the rows of `table`.
-    pub fn sql(&self, table: &str) -> Result<String> {
-        sql::write(self, table)
-    }
-
-    /// A Python module with one function and no import but `math` and `bisect`.
-    pub fn python(&self) -> Result<String> {
-        python::write(self)
     }
 
     pub(super) fn headline(&self) -> String {

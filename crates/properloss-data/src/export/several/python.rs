@@ -9,7 +9,7 @@ use super::ClassExportable;
 use crate::encoder::ColumnKind;
 use crate::error::Result;
 
-pub(super) fn write(model: &ClassExportable) -> Result<String> {
+pub(in crate::export) fn write(model: &ClassExportable) -> Result<String> {
     let (program, results) = model.program(|k| format!("z[{k}]"));
     let mut language = Python::default();
     let ManyLines { assignments, results, .. } = lines_of(&program, &results, "z", &mut language);

@@ -7,7 +7,7 @@ use super::super::text::{lines_of, sum_like_the_engine};
 use super::ClassExportable;
 use crate::error::Result;
 
-pub(super) fn write(model: &ClassExportable, table: &str) -> Result<String> {
+pub(in crate::export) fn write(model: &ClassExportable, table: &str) -> Result<String> {
     let score = |k: usize| format!("properloss_z{k}");
     let (program, results) = model.program(score);
     let lines = lines_of(&program, &results, "properloss_z", &mut Sql);

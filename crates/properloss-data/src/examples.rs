@@ -1,63 +1,13 @@
-//! Examples of three classes or more, and the choice between these and examples of two.
+//! Examples of two classes or of more, as a file turns out to hold.
 
 use std::path::Path;
 
-use properloss::multiclass::ClassSample;
-use properloss::sample::Matrix;
-
-use crate::dataset::{DataDescription, Dataset, Features, shape_and_matrix};
+use crate::dataset::{ClassDataset, DataDescription, Dataset, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Result};
 use crate::labels::Classes;
 use crate::memory::Tally;
 use crate::read::no_names;
-
-/// Examples with labels 0, 1, 2, ..., ready for training.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClassDataset {
-    /// The feature matrix; every value is finite.
-    pub features: Features,
-    /// The class of each row.
-    pub labels: Vec<u32>,
-    /// Weights >= 0, if the data have them.
-    pub weights: Option<Vec<f64>>,
-    /// The names of the classes.
-    pub classes: Vec<String>,
-    /// How further data are encoded the same way.
-    pub encoder: Encoder,
-    /// Where the examples came from.
-    pub description: DataDescription,
-}
-
-impl ClassDataset {
-    shape_and_matrix!();
-
-    /// Rows, labels and weights as the core takes them; checks them once more.
-    pub fn sample(&self) -> Result<ClassSample<'_>> {
-        let (labels, classes) = (&self.labels[..], self.classes.len());
-        Ok(ClassSample::new(self.matrix()?, labels, classes, self.weights.as_deref())?)
-    }
-
-    /// How many rows each class has.
-    pub fn counts(&self) -> Vec<usize> {
-        let mut counts = vec![0; self.classes.len()];
-        self.labels.iter().for_each(|&class| counts[class as usize] += 1);
-        counts
-    }
-
-    /// The chosen rows, copied in the order given.
-    #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
-        Self {
-            features: self.features.select(rows),
-            labels: rows.iter().map(|&i| self.labels[i]).collect(),
-            weights: self.weights.as_ref().map(|w| rows.iter().map(|&i| w[i]).collect()),
-            classes: self.classes.clone(),
-            encoder: self.encoder.clone(),
-            description: DataDescription { rows: rows.len() as u64, ..self.description.clone() },
-        }
-    }
-}
 
 /// Examples of two classes, or of more.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +45,6 @@ impl Examples {
                 features,
                 labels,
                 weights,
-                feature_names: encoder.feature_names(),
                 classes: names.map_or_else(no_names, Classes::names),
                 encoder,
                 description,
