@@ -12,6 +12,15 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
+_Y_TRUE = """\
+Parameters
+----------
+y_true : array-like of shape (n_samples,)
+    Labels."""
+_POS_LABEL = """\
+pos_label : label, default=None
+    The positive label; by default the larger."""
+
 PARTS = {
     # -- data ------------------------------------------------------------------------------------
     "rows": """\
@@ -181,30 +190,22 @@ Returns
 -------
 self : object
     With ``ax_``, ``figure_`` and what was drawn.""",
-    "forecasts": """\
-Parameters
-----------
-y_true : array-like of shape (n_samples,)
-    Labels.
+    "forecasts": f"""\
+{_Y_TRUE}
 y_prob : array-like of shape (n_samples,)
     Predicted probabilities of the positive label.
 sample_weight : array-like of shape (n_samples,), default=None
     Weights.
-pos_label : label, default=None
-    The positive label; by default the larger.""",
+{_POS_LABEL}""",
     "estimator": """\
 estimator : classifier
     A fitted classifier of this package, a pipeline or search that ends in one, or a
     :class:`ProperCalibratedClassifierCV`.""",
-    "labels_and_scores_of": """\
-Parameters
-----------
-y_true : array-like of shape (n_samples,)
-    Labels.
+    "labels_and_scores_of": f"""\
+{_Y_TRUE}
 score : array-like of shape (n_samples,)
     Scores.
-pos_label : label, default=None
-    The positive label; by default the larger.""",
+{_POS_LABEL}""",
     "as_drawn": """\
 Parameters
 ----------

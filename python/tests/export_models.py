@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import shutil
+import subprocess
 
 import numpy as np
 
 from properloss import _core
+
+CC = shutil.which("cc")
 
 
 def knots(rng, pieces, flat=False, decades=4):
@@ -70,6 +75,54 @@ def links():
     return found
 
 
+def feature_names(columns):
+    """The names that the encoder makes of these columns."""
+    names = []
+    for column in columns:
+        if column["kind"] == "numeric":
+            names.append(column["name"])
+        else:
+            names.extend(f"{column['name']}={category}" for category in column["categories"])
+    return names
+
+
+def python_function(source, name):
+    """A function of an exported Python module."""
+    space: dict = {}
+    exec(compile(source, "model.py", "exec"), space)
+    return space[name]
+
+
+#: Calls the function for many rows; texts come one after another.
+_MANY = """
+void many(const double *numbers, int width, const char *const *texts, int columns, int rows, double *p)
+{
+    (void)texts, (void)columns;
+    for (int i = 0; i < rows; i++) BODY;
+}
+"""
+
+
+def c_answers(source, folder, X, answers, body, texts=None):
+    """Fills `answers` from exported C; `body` is what is done for row `i`, with CALL for the row's arguments."""
+    call = "numbers + (size_t)i * width" + (", texts + (size_t)i * columns" if texts else "")
+    (folder / "model.c").write_text(source + _MANY.replace("BODY", body).replace("CALL", call))
+    library = folder / "model.so"
+    command = [CC, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared"]
+    subprocess.run([*command, "-fPIC", "-o", library, folder / "model.c", "-lm"], check=True)
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    encoded = [None if text is None else text.encode() for row in texts or () for text in row]
+    ctypes.CDLL(str(library)).many(
+        X.ctypes.data_as(ctypes.c_void_p),
+        X.shape[1],
+        (ctypes.c_char_p * len(encoded))(*encoded),
+        len(texts[0]) if texts else 0,
+        len(X),
+        answers.ctypes.data_as(ctypes.c_void_p),
+    )
+    return answers
+
+
 def model_json(
     link,
     weights,
@@ -84,12 +137,7 @@ def model_json(
     """The text of a model file."""
     if columns is None:
         columns = [{"name": f"x{j}", "kind": "numeric"} for j in range(len(weights))]
-    names = []
-    for column in columns:
-        if column["kind"] == "numeric":
-            names.append(column["name"])
-        else:
-            names.extend(f"{column['name']}={category}" for category in column["categories"])
+    names = feature_names(columns)
     return json.dumps(
         {
             "format": "properloss-model",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import shutil
 import sqlite3
-import subprocess
 
 import numpy as np
 import pytest
@@ -16,9 +13,9 @@ from sklearn.datasets import load_iris, load_wine
 import properloss as pl
 from properloss import _core
 
-from export_models import COLUMNS, knots, mixed_rows
+import export_models
+from export_models import CC, COLUMNS, feature_names, knots, mixed_rows
 
-CC = shutil.which("cc")
 FULL = os.environ.get("PROPERLOSS_PROFILE") in ("full", "fuzz")
 ROWS = 1_000_000 if FULL else 10_000
 CLASSES = {3: ["cod", "eel", 'r"a y'], 4: ["3", "1", "0", "7"], 10: [f"c{k}" for k in range(10)]}
@@ -69,12 +66,6 @@ def model_json(name, weights, intercepts, columns=None, classes=None):
     softmax, floor, ramps = LINKS[name]
     if columns is None:
         columns = [{"name": f"x{j}", "kind": "numeric"} for j in range(len(weights[0]))]
-    names = []
-    for column in columns:
-        if column["kind"] == "numeric":
-            names.append(column["name"])
-        else:
-            names.extend(f"{column['name']}={category}" for category in column["categories"])
     link = {
         "softmax": [{"mass": mass, "t": t} for mass, t in softmax],
         "floor": floor,
@@ -91,7 +82,7 @@ def model_json(name, weights, intercepts, columns=None, classes=None):
                 "encoder": {"columns": columns, "missing_words": ["", "NA"]},
                 "scaling": {"kind": "none"},
             },
-            "feature_names": names,
+            "feature_names": feature_names(columns),
             "classes": classes or CLASSES[len(floor)],
             "fitted": {"method": "proper"},
         }
@@ -115,38 +106,12 @@ def example(name, count):
 
 
 def python_function(source):
-    space: dict = {}
-    exec(compile(source, "model.py", "exec"), space)
-    return space["probabilities"]
-
-
-MANY = """
-void many(const double *numbers, int width, const char *const *texts, int columns, int rows, double *p)
-{
-    (void)texts, (void)columns;
-    for (int i = 0; i < rows; i++) properloss_probabilities(CALL, p + (size_t)i * CLASSES);
-}
-"""
+    return export_models.python_function(source, "probabilities")
 
 
 def c_answers(source, folder, X, classes, texts=None):
-    call = "numbers + (size_t)i * width" + (", texts + (size_t)i * columns" if texts else "")
-    (folder / "model.c").write_text(source + MANY.replace("CALL", call))
-    library = folder / "model.so"
-    command = [CC, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared"]
-    subprocess.run([*command, "-fPIC", "-o", library, folder / "model.c", "-lm"], check=True)
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    answers = np.empty((len(X), classes))
-    encoded = [None if text is None else text.encode() for row in texts or () for text in row]
-    ctypes.CDLL(str(library)).many(
-        X.ctypes.data_as(ctypes.c_void_p),
-        X.shape[1],
-        (ctypes.c_char_p * len(encoded))(*encoded),
-        len(texts[0]) if texts else 0,
-        len(X),
-        answers.ctypes.data_as(ctypes.c_void_p),
-    )
-    return answers
+    body = "properloss_probabilities(CALL, p + (size_t)i * CLASSES)"
+    return export_models.c_answers(source, folder, X, np.empty((len(X), classes)), body, texts)
 
 
 def quoted(name):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
 import sqlite3
-import subprocess
 
 import numpy as np
 import pytest
@@ -13,11 +10,11 @@ import pytest
 import properloss as pl
 from properloss import _core
 
-from export_models import COLUMNS, MIXED, links, mixed_rows, model_json, rows
+import export_models
+from export_models import CC, COLUMNS, MIXED, links, mixed_rows, model_json, rows
 
 WEIGHTS = np.array([0.8, -1.3, 0.5, 0.05, 2.0, -0.3, 0.7, 1.1, -0.9, 0.4])
 LINKS = links()
-CC = shutil.which("cc")
 NEEDS_CC = pytest.mark.skipif(CC is None, reason="no C compiler")
 
 
@@ -27,39 +24,12 @@ def table():
 
 
 def python_function(source):
-    space: dict = {}
-    exec(compile(source, "model.py", "exec"), space)
-    return space["probability"]
-
-
-#: Calls the function for many rows; texts come one after another.
-MANY = """
-void many(const double *numbers, int width, const char *const *texts, int columns, int rows, double *p)
-{
-    (void)texts, (void)columns;
-    for (int i = 0; i < rows; i++) p[i] = properloss_probability(CALL);
-}
-"""
+    return export_models.python_function(source, "probability")
 
 
 def c_answers(source, folder, X, texts=None):
-    call = "numbers + (size_t)i * width" + (", texts + (size_t)i * columns" if texts else "")
-    (folder / "model.c").write_text(source + MANY.replace("CALL", call))
-    library = folder / "model.so"
-    command = [CC, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared"]
-    subprocess.run([*command, "-fPIC", "-o", library, folder / "model.c", "-lm"], check=True)
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    answers = np.empty(len(X))
-    encoded = [None if text is None else text.encode() for row in texts or () for text in row]
-    ctypes.CDLL(str(library)).many(
-        X.ctypes.data_as(ctypes.c_void_p),
-        X.shape[1],
-        (ctypes.c_char_p * len(encoded))(*encoded),
-        len(texts[0]) if texts else 0,
-        len(X),
-        answers.ctypes.data_as(ctypes.c_void_p),
-    )
-    return answers
+    body = "p[i] = properloss_probability(CALL)"
+    return export_models.c_answers(source, folder, X, np.empty(len(X)), body, texts)
 
 
 def sql_answers(source, cells):

@@ -210,11 +210,9 @@ fn inspect_of_a_learned_loss() {
 fn help_and_completions() {
     let sandbox = Sandbox::new("help");
     let mut transcript = Transcript::new("help", &sandbox);
-    transcript.run("--help");
-    transcript.run("--version");
-    transcript.run("inspect --help");
-    transcript.run("data get --help");
-    transcript.run("");
+    for line in ["--help", "--version", "inspect --help", "data get --help", ""] {
+        transcript.run(line);
+    }
     transcript.check();
     for shell in ["bash", "zsh", "fish"] {
         let text = sandbox.succeed(&format!("completions {shell}")).stdout;

@@ -109,9 +109,7 @@ fn probabilities_are_those_of_the_file() {
 #[test]
 fn a_model_is_measured_and_drawn() {
     let sandbox = fitted("several-evaluate");
-    let outcome = sandbox.run("evaluate model.json new.csv --json --plot reliability.svg");
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    let found = outcome.json();
+    let found = sandbox.succeed("evaluate model.json new.csv --json --plot reliability.svg").json();
     let predicted = sandbox.run("predict model.json new.csv --columns probability,class");
     let (_, rows) = table(&predicted.stdout);
     let (_, data) = table(&sandbox.read("new.csv"));
@@ -142,9 +140,7 @@ fn a_model_is_measured_and_drawn() {
     let weighed = sandbox.run("evaluate model.json new.csv --weight w --json").json();
     assert_ne!(weighed["log_loss"], found["log_loss"]);
 
-    let outcome = sandbox.run("inspect model.json --plot link.svg --json");
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    let shown = outcome.json();
+    let shown = sandbox.succeed("inspect model.json --plot link.svg --json").json();
     let tau = shown["tau"].as_f64().unwrap();
     assert!(tau >= 1.0 && (shown["log_loss_bound"].as_f64().unwrap() - tau.ln()).abs() < 1e-12);
     assert!(shown["held_out_cost"].is_f64());
@@ -158,9 +154,7 @@ fn a_model_is_measured_and_drawn() {
 #[test]
 fn a_report_has_a_picker_and_the_learned_link() {
     let sandbox = fitted("several-report");
-    let outcome = sandbox.run("report model.json new.csv -o page.html --json");
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    let said = outcome.json();
+    let said = sandbox.succeed("report model.json new.csv -o page.html --json").json();
     let page = sandbox.read("page.html");
     assert_eq!((&said["rows"], &said["bytes"]), (&60.into(), &page.len().into()));
     assert!(page.len() < 1_000_000);

@@ -11,12 +11,15 @@ use serde_json::Value;
 const PARQUET: &[u8] = include_bytes!("../../properloss-data/tests/fixtures/pandas-snappy.parquet");
 
 /// Numbers from a fixed stream.
-struct Stream(u64);
+struct Stream(Box<dyn FnMut() -> f64>);
 
 impl Stream {
+    fn new(seed: u64) -> Self {
+        Self(Box::new(common::uniform(seed)))
+    }
+
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+        (self.0)()
     }
 
     fn normal(&mut self) -> f64 {
@@ -26,7 +29,7 @@ impl Stream {
 
 /// A table of numbers, one column of texts, a weight and a label; the link is not the sigmoid.
 fn table(rows: usize, seed: u64, delimiter: char) -> String {
-    let mut stream = Stream(seed);
+    let mut stream = Stream::new(seed);
     let mut text = "age,income,place,w,bought\n".replace(',', &delimiter.to_string());
     for _ in 0..rows {
         let (a, b) = (stream.normal(), stream.normal());
@@ -41,9 +44,17 @@ fn table(rows: usize, seed: u64, delimiter: char) -> String {
     text
 }
 
+/// `a.csv` and `b.csv`, each of so many rows from a stream.
+fn two_tables(name: &str, a: (usize, u64), b: (usize, u64)) -> Sandbox {
+    let sandbox = Sandbox::new(name);
+    sandbox.write("a.csv", table(a.0, a.1, ','));
+    sandbox.write("b.csv", table(b.0, b.1, ','));
+    sandbox
+}
+
 /// The same kind of rows as a LibSVM file; `numbered`: columns far apart.
 fn sparse(rows: usize, numbered: bool) -> String {
-    let mut stream = Stream(11);
+    let mut stream = Stream::new(11);
     let far = if numbered { 1_000_000 } else { 0 };
     let mut text = String::new();
     for _ in 0..rows {
@@ -135,9 +146,7 @@ fn one_block_has_the_bits_of_rows_in_memory() {
 
 #[test]
 fn metrics_and_tests_are_those_of_memory() {
-    let sandbox = Sandbox::new("stream-metrics");
-    sandbox.write("a.csv", table(3000, 3, ','));
-    sandbox.write("b.csv", table(800, 5, ','));
+    let sandbox = two_tables("stream-metrics", (3000, 3), (800, 5));
     let line = "fit a.csv --test b.csv --weight w --json -o";
     let memory = sandbox.succeed(&format!("{line} m.json")).json();
     let blocks = sandbox.succeed(&format!("{line} m.json --cache cache")).json();
@@ -239,9 +248,7 @@ fn several_files_are_one() {
 
 #[test]
 fn a_cache_is_used_again_and_refused_when_it_is_stale() {
-    let sandbox = Sandbox::new("stream-cache");
-    sandbox.write("a.csv", table(900, 3, ','));
-    sandbox.write("b.csv", table(900, 4, ','));
+    let sandbox = two_tables("stream-cache", (900, 3), (900, 4));
     let fit = "fit a.csv --ignore w --cache kept -o";
     let first = sandbox.succeed(&format!("{fit} first.json"));
     assert!(first.stderr.contains("kept/rows.blocks"), "{}", first.stderr);

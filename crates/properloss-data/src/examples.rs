@@ -6,7 +6,7 @@ use crate::dataset::{ClassDataset, DataDescription, Dataset, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Result};
 use crate::labels::Classes;
-use crate::memory::Tally;
+use crate::memory::{Budget, Tally};
 use crate::read::no_names;
 
 /// Examples of two classes, or of more.
@@ -121,6 +121,29 @@ impl Labels {
             Some(label) if !label.classes.several.is_empty() => Self::Several(Vec::new()),
             _ => Self::Two(Vec::new()),
         }
+    }
+
+    /// The rows of known classes, with their labels; another class is an error unless it is left out.
+    pub(crate) fn known(
+        encoder: &Encoder,
+        file: &Path,
+        classes: impl Iterator<Item = Option<u32>>,
+        skip_others: bool,
+        unknown: impl Fn(usize) -> Error,
+    ) -> Result<(Vec<usize>, Self)> {
+        let mut tally = Tally::new(Budget::of_machine(), file);
+        let (mut kept, mut labels) = (Vec::new(), Self::of(encoder.label.as_ref()));
+        for (row, class) in classes.enumerate() {
+            match class {
+                Some(label) => {
+                    kept.push(row);
+                    labels.push(&mut tally, label)?;
+                }
+                None if skip_others => {}
+                None => return Err(unknown(row)),
+            }
+        }
+        Ok((kept, labels))
     }
 
     pub(crate) fn len(&self) -> usize {

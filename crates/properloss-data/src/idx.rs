@@ -9,7 +9,7 @@ use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result};
 use crate::examples::{Examples, Labels};
 use crate::labels::{Classes, LabelValues, Wanted};
-use crate::memory::{Budget, Tally};
+use crate::memory::Budget;
 use crate::options::ReadOptions;
 use crate::read::no_names;
 use crate::source::{Source, read_error, read_whole};
@@ -238,24 +238,14 @@ fn dataset(
 ) -> Result<Examples> {
     let class_of: Vec<Option<u32>> =
         (0..=255u8).map(|value| classes.class_of(&value.to_string())).collect();
-    let mut tally = Tally::new(Budget::of_machine(), labels_source.name());
-    let (mut kept, mut labels) = (Vec::new(), Labels::of(encoder.label.as_ref()));
-    for (row, &value) in values.iter().enumerate() {
-        match class_of[usize::from(value)] {
-            Some(label) => {
-                kept.push(row);
-                labels.push(&mut tally, label)?;
-            }
-            None if skip_others => {}
-            None => {
-                return Err(Error::UnknownLabel {
-                    place: Place::at(labels_source.name(), Position::Row(row as u64 + 1)),
-                    value: value.to_string(),
-                    known: classes.all(),
-                });
-            }
-        }
-    }
+    let of_rows = values.iter().map(|&value| class_of[usize::from(value)]);
+    let unknown = |row: usize| Error::UnknownLabel {
+        place: Place::at(labels_source.name(), Position::Row(row as u64 + 1)),
+        value: values[row].to_string(),
+        known: classes.all(),
+    };
+    let (kept, labels) =
+        Labels::known(&encoder, labels_source.name(), of_rows, skip_others, unknown)?;
     let description = DataDescription {
         source: source.name().display().to_string(),
         format: "idx".into(),

@@ -452,24 +452,13 @@ fn dataset(
     skip_others: bool,
 ) -> Result<Examples> {
     let class_of = rows.labels.classes(classes);
-    let mut tally = Tally::new(Budget::of_machine(), source.name());
-    let (mut kept, mut labels) = (Vec::new(), Labels::of(encoder.label.as_ref()));
-    for (row, &number) in rows.numbers.iter().enumerate() {
-        match class_of[number] {
-            Some(label) => {
-                kept.push(row);
-                labels.push(&mut tally, label)?;
-            }
-            None if skip_others => {}
-            None => {
-                return Err(Error::UnknownLabel {
-                    place: Place::at(source.name(), rows.positions[row]),
-                    value: rows.labels.value(number).to_owned(),
-                    known: classes.all(),
-                });
-            }
-        }
-    }
+    let of_rows = rows.numbers.iter().map(|&number| class_of[number]);
+    let unknown = |row: usize| Error::UnknownLabel {
+        place: Place::at(source.name(), rows.positions[row]),
+        value: rows.labels.value(rows.numbers[row]).to_owned(),
+        known: classes.all(),
+    };
+    let (kept, labels) = Labels::known(&encoder, source.name(), of_rows, skip_others, unknown)?;
     let total = rows.numbers.len();
     let Rows { row_starts, indices, values, columns, .. } = rows;
     let columns = columns as usize;

@@ -1,22 +1,14 @@
 //! The virtual design against the matrix it stands for, formed in full.
 
+mod congruence;
+
+use congruence::{copied, numbers};
 use properloss::design::{Design, FittedScaling, Intercept, Scaling};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 use proptest::prelude::*;
 
 const SCALINGS: [Scaling; 4] =
     [Scaling::None, Scaling::UnitRows, Scaling::MaxNorm, Scaling::Standardise];
-
-/// Numbers in [-1, 1) from a fixed congruence.
-fn numbers(count: usize, seed: u64) -> Vec<f64> {
-    let mut state = seed.wrapping_mul(2).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// One set of values in the three storages; sparse rows keep about a third of them.
 struct Data {
@@ -320,14 +312,10 @@ proptest! {
         (counts[0], counts[1], counts[2]) = (1, 1, 2);
         let data = Data::new(rows, columns, false, seed);
         let weights: Vec<f64> = counts.iter().map(|&c| c as f64).collect();
-        let mut copies = Vec::new();
-        let mut labels = Vec::new();
-        for i in (0..rows).rev() {
-            for _ in 0..counts[i] {
-                copies.extend_from_slice(&data.f32s[i * columns..(i + 1) * columns]);
-                labels.push(data.labels[i]);
-            }
-        }
+        let (copies, mut labels) = copied(&data.f32s, &data.labels, &counts);
+        // The last row first.
+        let copies: Vec<f32> = copies.chunks_exact(columns).rev().flatten().copied().collect();
+        labels.reverse();
         let weighted = Sample::new(data.matrices()[0], &data.labels, Some(&weights)).unwrap();
         let copied = Matrix::dense_f32(&copies, labels.len(), columns).unwrap();
         let copied = Sample::new(copied, &labels, None).unwrap();

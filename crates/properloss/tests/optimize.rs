@@ -1,7 +1,10 @@
 //! The minimiser reaches the gradient it promises, on smooth and on piecewise-quadratic losses.
 
+mod congruence;
+
 use std::ops::ControlFlow;
 
+use congruence::{copied, numbers};
 use properloss::design::{Design, Intercept, Scaling};
 use properloss::link::{InverseLink, PiecewiseLink, Sigmoid};
 use properloss::loss::LossKind;
@@ -10,17 +13,6 @@ use properloss::piecewise::PiecewiseAffine;
 use properloss::rows::{Local, Rows};
 use properloss::sample::{Matrix, Sample};
 use proptest::prelude::*;
-
-/// Numbers in [-1, 1) from a fixed congruence.
-fn numbers(count: usize, seed: u64) -> Vec<f64> {
-    let mut state = seed.wrapping_mul(2).wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
-    (0..count).map(|_| next()).collect()
-}
 
 /// `m` rows of `d` features and noisy labels of a linear rule.
 fn data(m: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<u8>) {
@@ -303,13 +295,7 @@ proptest! {
         let mut counts = counts[..m].to_vec();
         (counts[0], counts[1]) = (1, 2);
         let weights: Vec<f64> = counts.iter().map(|&c| c as f64).collect();
-        let (mut copies, mut copied_labels) = (Vec::new(), Vec::new());
-        for i in 0..m {
-            for _ in 0..counts[i] {
-                copies.extend_from_slice(&x[i * d..(i + 1) * d]);
-                copied_labels.push(labels[i]);
-            }
-        }
+        let (copies, copied_labels) = copied(&x, &labels, &counts);
         let link = random_link(knots, width, seed);
         let n = copied_labels.len();
         let a = Sample::new(Matrix::dense_f64(&x, m, d).unwrap(), &labels, Some(&weights)).unwrap();

@@ -26,14 +26,15 @@ pub fn run(args: &ReportArgs, talk: Talk) -> Result<()> {
     let paths: Vec<&PathBuf> = [&args.model].into_iter().chain(&args.compare).collect();
     let data = source(&args.data)?;
     let name = args.data.file_name().map_or_else(|| "data".into(), |name| name.to_string_lossy());
+    let of = Rows { paths: &paths, data: &data, name: &name };
     let mut of_several = Vec::new();
     for &path in &paths {
         of_several.extend(ClassSubject::read(path)?);
     }
     let (html, rows) = if of_several.is_empty() {
-        of_two(&paths, &data, &name, args, talk)?
+        of_two(&of, args, talk)?
     } else {
-        several::report::page_of(of_several, &paths, &data, &name, args, talk)?
+        several::report::page_of(of_several, &of, args, talk)?
     };
     out.finish(&html)?;
     talk.say(format!("wrote {}", args.out.display()));
@@ -42,6 +43,13 @@ pub fn run(args: &ReportArgs, talk: Talk) -> Result<()> {
         return crate::output::print(&format!("{value:#}\n"));
     }
     Ok(())
+}
+
+/// What a page is of: models at these paths on labelled examples.
+pub struct Rows<'a> {
+    pub paths: &'a [&'a PathBuf],
+    pub data: &'a Source,
+    pub name: &'a str,
 }
 
 /// Models of other classes cannot be set side by side.
@@ -74,13 +82,8 @@ pub(super) fn tell_apart(names: [&mut String; 2], paths: &[&PathBuf]) {
 }
 
 /// The page about models of two classes, and the number of rows.
-fn of_two(
-    paths: &[&PathBuf],
-    data: &Source,
-    name: &str,
-    args: &ReportArgs,
-    talk: Talk,
-) -> Result<(String, usize)> {
+fn of_two(of: &Rows<'_>, args: &ReportArgs, talk: Talk) -> Result<(String, usize)> {
+    let Rows { paths, data, name } = *of;
     let mut subjects = Vec::new();
     for path in paths {
         subjects.push(Subject::read(path)?);

@@ -77,6 +77,24 @@ impl Tally {
     }
 }
 
+/// A line for each size, over every link and repetition; each has a stream of its own.
+fn by_size(
+    fits: usize,
+    stream: usize,
+    mut each: impl FnMut(&mut Tally, usize, usize, &mut Random),
+) {
+    for (size_index, &size) in SIZES.iter().enumerate() {
+        let mut tally = Tally::default();
+        for k in 0..LINKS.len() {
+            for fit in 0..fits {
+                let number = (stream + size_index * 10 + k) as u64;
+                each(&mut tally, size, k, &mut Random::stream(fit as u64, number));
+            }
+        }
+        println!("{}", tally.line(&size.to_string()));
+    }
+}
+
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse::<usize>().expect("a number"));
     let fresh_fits = arguments.next().unwrap_or(250);
@@ -92,79 +110,59 @@ fn main() {
     let header = "| fits | failures | failures, population | assumption rejected | true RMS | bound | bound, population | plain bound |\n|---|---|---|---|---|---|---|---|---|";
 
     println!("Fresh rows, fitted on as many others\n\n| rows {header}");
-    for (size_index, &size) in SIZES.iter().enumerate() {
-        let mut tally = Tally::default();
-        for (k, &(_, link)) in LINKS.iter().enumerate() {
-            for fit in 0..fresh_fits {
-                let mut random = Random::stream(fit as u64, (size_index * 10 + k) as u64);
-                let Some(model) = fitted(&draw(&mut random, link, size)) else { continue };
-                let rows = draw(&mut random, link, size);
-                let p = model(&rows.scores);
-                let held_out = HeldOut::new(&p, &rows.labels, None, None).expect("rows");
-                let bound = calibration_bound(&held_out, 0.95).expect("a bound");
-                let (here, all) =
-                    (rms(&p, &rows.scores, link), population_rms(&model(&grid), link));
-                tally.add(bound, here, all);
-                by_link[k].add(bound, here, all);
-            }
-        }
-        println!("{}", tally.line(&size.to_string()));
-    }
+    by_size(fresh_fits, 0, |tally, size, k, random| {
+        let link = LINKS[k].1;
+        let Some(model) = fitted(&draw(random, link, size)) else { return };
+        let rows = draw(random, link, size);
+        let p = model(&rows.scores);
+        let held_out = HeldOut::new(&p, &rows.labels, None, None).expect("rows");
+        let bound = calibration_bound(&held_out, 0.95).expect("a bound");
+        let (here, all) = (rms(&p, &rows.scores, link), population_rms(&model(&grid), link));
+        tally.add(bound, here, all);
+        by_link[k].add(bound, here, all);
+    });
     println!("\nBy link\n\n| link {header}");
     for (tally, (name, _)) in by_link.iter_mut().zip(LINKS) {
         println!("{}", tally.line(name));
     }
 
     println!("\nThe truth itself on fresh rows\n\n| rows {header}");
-    for (size_index, &size) in SIZES.iter().enumerate() {
-        let mut tally = Tally::default();
-        for (k, &(_, link)) in LINKS.iter().enumerate() {
-            for fit in 0..fold_fits {
-                let mut random = Random::stream(fit as u64, (200 + size_index * 10 + k) as u64);
-                let rows = draw(&mut random, link, size);
-                let p: Vec<f64> = rows.scores.iter().map(|&s| link(s)).collect();
-                let held_out = HeldOut::new(&p, &rows.labels, None, None).expect("rows");
-                tally.add(calibration_bound(&held_out, 0.95).expect("a bound"), 0.0, 0.0);
-            }
-        }
-        println!("{}", tally.line(&size.to_string()));
-    }
+    by_size(fold_fits, 200, |tally, size, k, random| {
+        let link = LINKS[k].1;
+        let rows = draw(random, link, size);
+        let p: Vec<f64> = rows.scores.iter().map(|&s| link(s)).collect();
+        let held_out = HeldOut::new(&p, &rows.labels, None, None).expect("rows");
+        tally.add(calibration_bound(&held_out, 0.95).expect("a bound"), 0.0, 0.0);
+    });
 
     println!("\nFive fold models, each on the rows it has not seen\n\n| rows {header}");
-    for (size_index, &size) in SIZES.iter().enumerate() {
-        let mut tally = Tally::default();
-        for (k, &(_, link)) in LINKS.iter().enumerate() {
-            for fit in 0..fold_fits {
-                let mut random = Random::stream(fit as u64, (100 + size_index * 10 + k) as u64);
-                let rows = draw(&mut random, link, size);
-                let folds: Vec<u32> = (0..size).map(|i| (i % FOLDS) as u32).collect();
-                let mut p = vec![0.0; size];
-                let mut squares = 0.0;
-                let mut complete = true;
-                for fold in 0..FOLDS {
-                    let part = |inside: bool| Rows {
-                        scores: pick(&rows.scores, fold, inside),
-                        labels: pick(&rows.labels, fold, inside),
-                    };
-                    let Some(model) = fitted(&part(false)) else {
-                        complete = false;
-                        break;
-                    };
-                    for (j, value) in model(&part(true).scores).into_iter().enumerate() {
-                        p[fold + j * FOLDS] = value;
-                    }
-                    squares += population_rms(&model(&grid), link).powi(2) / FOLDS as f64;
-                }
-                if complete {
-                    let held_out =
-                        HeldOut::new(&p, &rows.labels, None, Some(&folds)).expect("rows");
-                    let bound = calibration_bound(&held_out, 0.95).expect("a bound");
-                    tally.add(bound, rms(&p, &rows.scores, link), squares.sqrt());
-                }
+    by_size(fold_fits, 100, |tally, size, k, random| {
+        let link = LINKS[k].1;
+        let rows = draw(random, link, size);
+        let folds: Vec<u32> = (0..size).map(|i| (i % FOLDS) as u32).collect();
+        let mut p = vec![0.0; size];
+        let mut squares = 0.0;
+        let mut complete = true;
+        for fold in 0..FOLDS {
+            let part = |inside: bool| Rows {
+                scores: pick(&rows.scores, fold, inside),
+                labels: pick(&rows.labels, fold, inside),
+            };
+            let Some(model) = fitted(&part(false)) else {
+                complete = false;
+                break;
+            };
+            for (j, value) in model(&part(true).scores).into_iter().enumerate() {
+                p[fold + j * FOLDS] = value;
             }
+            squares += population_rms(&model(&grid), link).powi(2) / FOLDS as f64;
         }
-        println!("{}", tally.line(&size.to_string()));
-    }
+        if complete {
+            let held_out = HeldOut::new(&p, &rows.labels, None, Some(&folds)).expect("rows");
+            let bound = calibration_bound(&held_out, 0.95).expect("a bound");
+            tally.add(bound, rms(&p, &rows.scores, link), squares.sqrt());
+        }
+    });
 }
 
 /// The rows of one fold, or all others.

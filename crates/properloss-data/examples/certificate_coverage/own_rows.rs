@@ -58,23 +58,31 @@ fn tallies(count: usize) -> Vec<Tally> {
     (0..count).map(|_| Tally::default()).collect()
 }
 
-/// Calibrators: one score, so the truth is the link itself.
-pub fn calibrators(fits: usize) {
-    let (mut by_size, mut by_link) = (tallies(SIZES.len()), tallies(LINKS.len()));
-    for (size_index, &size) in SIZES.iter().enumerate() {
-        for (k, &(_, link)) in LINKS.iter().enumerate() {
+/// Every size, link and repetition, each with a stream of its own.
+fn each_fit(fits: usize, stream: usize, mut each: impl FnMut(usize, usize, &mut Random)) {
+    for size_index in 0..SIZES.len() {
+        for k in 0..LINKS.len() {
             for fit in 0..fits {
-                let mut random = Random::stream(fit as u64, (300 + size_index * 10 + k) as u64);
-                let rows = draw(&mut random, link, size);
-                let (s, y) = (&rows.scores, &rows.labels);
-                let Ok(map) = Calibrator::default().fit(s, y, None) else { continue };
-                let bound = map.calibration_bound(s, y, None, None, 0.95).expect("a bound");
-                let truth = rms(&map.probabilities(s).expect("finite"), s, link);
-                by_size[size_index].add(&bound, [truth; 2]);
-                by_link[k].add(&bound, [truth; 2]);
+                let number = (stream + size_index * 10 + k) as u64;
+                each(size_index, k, &mut Random::stream(fit as u64, number));
             }
         }
     }
+}
+
+/// Calibrators: one score, so the truth is the link itself.
+pub fn calibrators(fits: usize) {
+    let (mut by_size, mut by_link) = (tallies(SIZES.len()), tallies(LINKS.len()));
+    each_fit(fits, 300, |size_index, k, random| {
+        let link = LINKS[k].1;
+        let rows = draw(random, link, SIZES[size_index]);
+        let (s, y) = (&rows.scores, &rows.labels);
+        let Ok(map) = Calibrator::default().fit(s, y, None) else { return };
+        let bound = map.calibration_bound(s, y, None, None, 0.95).expect("a bound");
+        let truth = rms(&map.probabilities(s).expect("finite"), s, link);
+        by_size[size_index].add(&bound, [truth; 2]);
+        by_link[k].add(&bound, [truth; 2]);
+    });
     print("Calibrators on their own rows", by_size, by_link);
 }
 
@@ -86,38 +94,34 @@ const TRUE: [f64; COLUMNS] = [1.2, -0.9, 0.0, 0.0];
 /// the link over what that score leaves open.
 pub fn classifiers(fits: usize) {
     let (mut by_size, mut by_link) = (tallies(SIZES.len()), tallies(LINKS.len()));
-    for (size_index, &size) in SIZES.iter().enumerate() {
-        for (k, &(_, link)) in LINKS.iter().enumerate() {
-            for fit in 0..fits {
-                let mut random = Random::stream(fit as u64, (400 + size_index * 10 + k) as u64);
-                let x: Vec<f64> = (0..size * COLUMNS).map(|_| random.gaussian()).collect();
-                let y: Vec<u8> = x
-                    .chunks_exact(COLUMNS)
-                    .map(|row| u8::from(random.uniform() < link(dot(row, &TRUE))))
-                    .collect();
-                let matrix = Matrix::dense_f64(&x, size, COLUMNS).expect("a matrix");
-                let sample = Sample::new(matrix, &y, None).expect("a sample");
-                let options = ProperLoss::default();
-                let Ok(fitted) = options.fit(&sample) else { continue };
-                let bound = options.calibration_bound(&fitted, &sample, 0.95);
-                let bound = bound.expect("rows").expect("a bound");
-                let truth = truths(&fitted, &x, link);
-                let distance = |p: &[f64]| {
-                    let square = |(p, t): (&f64, &f64)| (p - t).powi(2);
-                    (p.iter().zip(&truth).map(square).sum::<f64>() / size as f64).sqrt()
-                };
-                let held_out: Vec<f64> = fitted
-                    .held_out_scores
-                    .iter()
-                    .map(|&z| properloss::link::InverseLink::u(fitted.link.as_ref(), z))
-                    .collect();
-                let shipped = fitted.probabilities(&matrix).expect("probabilities");
-                let truth = [distance(&shipped), distance(&held_out)];
-                by_size[size_index].add(&bound, truth);
-                by_link[k].add(&bound, truth);
-            }
-        }
-    }
+    each_fit(fits, 400, |size_index, k, random| {
+        let (size, link) = (SIZES[size_index], LINKS[k].1);
+        let x: Vec<f64> = (0..size * COLUMNS).map(|_| random.gaussian()).collect();
+        let y: Vec<u8> = x
+            .chunks_exact(COLUMNS)
+            .map(|row| u8::from(random.uniform() < link(dot(row, &TRUE))))
+            .collect();
+        let matrix = Matrix::dense_f64(&x, size, COLUMNS).expect("a matrix");
+        let sample = Sample::new(matrix, &y, None).expect("a sample");
+        let options = ProperLoss::default();
+        let Ok(fitted) = options.fit(&sample) else { return };
+        let bound = options.calibration_bound(&fitted, &sample, 0.95);
+        let bound = bound.expect("rows").expect("a bound");
+        let truth = truths(&fitted, &x, link);
+        let distance = |p: &[f64]| {
+            let square = |(p, t): (&f64, &f64)| (p - t).powi(2);
+            (p.iter().zip(&truth).map(square).sum::<f64>() / size as f64).sqrt()
+        };
+        let held_out: Vec<f64> = fitted
+            .held_out_scores
+            .iter()
+            .map(|&z| properloss::link::InverseLink::u(fitted.link.as_ref(), z))
+            .collect();
+        let shipped = fitted.probabilities(&matrix).expect("probabilities");
+        let truth = [distance(&shipped), distance(&held_out)];
+        by_size[size_index].add(&bound, truth);
+        by_link[k].add(&bound, truth);
+    });
     print("The default estimator on its own rows", by_size, by_link);
 }
 

@@ -138,20 +138,20 @@ fn clipped_line(program: &mut Program, a: f64, b: f64, z: Value) -> Pair {
     Pair { p, q }
 }
 
-/// `√(1 + z²)` given `|z|`; it is `|z|` where the square would overflow.
-fn hypotenuse(program: &mut Program, distance: Value) -> Value {
+/// `|z|` and `√(1 + z²)`, which is `|z|` where the square would overflow.
+fn hypotenuse(program: &mut Program, z: Value) -> (Value, Value) {
+    let distance = program.absolute(z);
     let near = program.least(distance, 1e100);
     let square = program.mul(near, near);
     let one = program.constant(1.0);
     let sum = program.add(one, square);
     let root = program.sqrt(sum);
-    program.largest(root, distance)
+    (distance, program.largest(root, distance))
 }
 
 // tail = 1/(2 h (h + |z|)), h = √(1 + z²).
 fn matsushita(program: &mut Program, z: Value) -> Pair {
-    let distance = program.absolute(z);
-    let h = hypotenuse(program, distance);
+    let (distance, h) = hypotenuse(program, z);
     let half = program.constant(0.5);
     let tail = program.div(half, h);
     let sum = program.add(h, distance);
@@ -163,8 +163,7 @@ fn matsushita(program: &mut Program, z: Value) -> Pair {
 // tail = atan(1/|z|)/π; the tangent of half that angle is 1/(|z| + h), and of a quarter
 // t/(1 + √(1 + t²)), which is at most tan(π/8).
 fn cauchy(program: &mut Program, z: Value) -> Pair {
-    let distance = program.absolute(z);
-    let h = hypotenuse(program, distance);
+    let (distance, h) = hypotenuse(program, z);
     let one = program.constant(1.0);
     let sum = program.add(h, distance);
     let half = program.div(one, sum);

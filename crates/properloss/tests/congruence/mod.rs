@@ -23,3 +23,22 @@ impl Congruence {
         (std::f64::consts::PI * (self.uniform() - 0.5)).tan()
     }
 }
+
+/// Numbers in [-1, 1).
+pub fn numbers(count: usize, seed: u64) -> Vec<f64> {
+    let mut random = Congruence(seed.wrapping_mul(2).wrapping_add(0x9E37_79B9_7F4A_7C15));
+    (0..count).map(|_| 2.0 * random.uniform() - 1.0).collect()
+}
+
+/// Row `i` of `x` so often as `counts[i]` says, with its label.
+pub fn copied<T: Copy>(x: &[T], labels: &[u8], counts: &[usize]) -> (Vec<T>, Vec<u8>) {
+    let columns = x.len() / labels.len();
+    let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
+    for (i, &count) in counts.iter().enumerate() {
+        for _ in 0..count {
+            rows.extend_from_slice(&x[i * columns..(i + 1) * columns]);
+            of_rows.push(labels[i]);
+        }
+    }
+    (rows, of_rows)
+}

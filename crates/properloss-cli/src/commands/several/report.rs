@@ -11,20 +11,19 @@ use properloss_report::{
 use super::read_labelled;
 use crate::args::ReportArgs;
 use crate::commands::labelled;
-use crate::commands::report::{check_scored, other_classes, stream, tell_apart};
+use crate::commands::report::{Rows, check_scored, other_classes, stream, tell_apart};
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
 
-/// The page, and the number of rows. Of the models at `paths` these have several classes.
+/// The page, and the number of rows. Of the models these have several classes.
 pub fn page_of(
     mut subjects: Vec<ClassSubject>,
-    paths: &[&PathBuf],
-    data: &Source,
-    name: &str,
+    of: &Rows<'_>,
     args: &ReportArgs,
     talk: Talk,
 ) -> Result<(String, usize)> {
+    let Rows { paths, data, name } = *of;
     if subjects.len() < paths.len() {
         let [first, second] = [paths[0], paths[paths.len() - 1]];
         let of = |path: &PathBuf| -> Result<Vec<String>> {

@@ -108,30 +108,17 @@ pub(super) fn advance(state: &mut State, rows: &mut dyn Rows, options: Options) 
         state.keep_link(rows)?;
     }
     Ok(Outcome::Moved(Certificate {
-        iteration: 0,
-        loss_before,
-        loss_after: state.loss(),
-        gap,
-        least_gap: gap,
         gap_bound: gap_bound(first_loss, theta, sum_of_steps),
         eta,
         halvings,
         slope_min,
         slope_max: options.slope_max,
         damping,
-        p_star: f64::NAN,
-        delta: f64::NAN,
-        epsilon: f64::NAN,
-        alpha: f64::NAN,
-        beta: f64::NAN,
-        step_decrease,
-        link_cost,
         claimed,
-        observed: step_decrease - link_cost,
         step_held: divergence <= 0.5 * eta * gap * gap,
         in_range,
-        nested: true,
         close: link_cost <= budget,
+        ..state.certificate(loss_before, gap, step_decrease, link_cost)
     }))
 }
 

@@ -248,6 +248,44 @@ impl State {
         self.solve(rows, bounds, false)
     }
 
+    /// What every schedule certifies of a step; the quantities of one schedule alone are NaN.
+    pub(super) fn certificate(
+        &self,
+        loss_before: f64,
+        gap: f64,
+        step_decrease: f64,
+        link_cost: f64,
+    ) -> Certificate {
+        let none = f64::NAN;
+        Certificate {
+            // The iteration and the least gap are those of the run, which knows the earlier steps.
+            iteration: 0,
+            loss_before,
+            loss_after: self.loss(),
+            gap,
+            least_gap: gap,
+            gap_bound: none,
+            eta: none,
+            halvings: 0,
+            slope_min: none,
+            slope_max: none,
+            damping: 1.0,
+            p_star: none,
+            delta: none,
+            epsilon: none,
+            alpha: none,
+            beta: none,
+            step_decrease,
+            link_cost,
+            claimed: none,
+            observed: step_decrease - link_cost,
+            step_held: true,
+            in_range: true,
+            nested: true,
+            close: true,
+        }
+    }
+
     /// Step 3 towards the old link at the new scores (least squares).
     pub(super) fn fit_previous_link(
         &mut self,

@@ -156,30 +156,20 @@ fn follow(state: &mut State, rows: &mut dyn Rows, plan: Plan) -> Result<Outcome>
     let nested = plan.slopes.0 <= state.slopes.0 && plan.slopes.1 >= state.slopes.1;
     state.slopes = plan.slopes;
     Ok(Outcome::Moved(Certificate {
-        iteration: 0,
-        loss_before,
-        loss_after: state.loss(),
-        gap,
-        least_gap: gap,
-        gap_bound: f64::NAN,
         eta: plan.eta,
-        halvings: 0,
         slope_min: plan.slopes.0,
         slope_max: plan.slopes.1,
-        damping: 1.0,
         p_star: plan.p_star,
         delta: plan.delta,
         epsilon: plan.epsilon,
         alpha: first.alpha,
         beta: first.beta,
-        step_decrease,
-        link_cost,
         claimed: plan.claimed,
-        observed: step_decrease - link_cost,
         // On a line with η = 1/(N X²) both sides can be equal.
         step_held: divergence <= 0.5 * plan.eta * gap * gap * (1.0 + 1e-9),
         in_range: plan.in_range,
         nested,
         close: plan.close,
+        ..state.certificate(loss_before, gap, step_decrease, link_cost)
     }))
 }
