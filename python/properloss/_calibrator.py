@@ -35,7 +35,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
     The sigmoid is Platt's, or the scores as they are, as held-out log-loss has it; ``v`` is a smooth
     increasing function, averaged over the identity and four strengths of smoothness. Unlike isotonic
-    regression this makes no ties and no 0 or 1, so it never changes the AUC.
+    regression this makes no ties and no 0 or 1, so it never changes the AUC. In doubles that holds
+    wherever the probabilities differ by more than rounding: two scores keep their order if
+    ``sigmoid(a z + b)`` differs by more than ``1e-15 slope_ratio_``. Scores that are closer, or so far
+    out that the sigmoid is at its end to sixteen digits (above a floor, from about ``|a z + b| = 37``),
+    may get the same number or swap in its last place.
 
     With three columns or more, one a class, it is ``p(t z)``: a temperature averaged with the scores
     as they are, then a mixture of softmaxes, a floor and class ramps that keeps at least ``1/tau_``

@@ -90,13 +90,12 @@ impl Measures for ClassSummary {
 
     /// The first round with the means of what is not of a class.
     fn mean(rounds: &[Self]) -> Self {
-        Self {
-            log_loss: mean_of(rounds, |s| s.log_loss),
-            brier: mean_of(rounds, |s| s.brier),
-            ece: mean_of(rounds, |s| s.ece),
-            accuracy: mean_of(rounds, |s| s.accuracy),
-            ..rounds[0].clone()
-        }
+        let mut summary = rounds[0].clone();
+        summary.log_loss = mean_of(rounds, |s| s.log_loss);
+        summary.brier = mean_of(rounds, |s| s.brier);
+        summary.ece = mean_of(rounds, |s| s.ece);
+        summary.accuracy = mean_of(rounds, |s| s.accuracy);
+        summary
     }
 }
 

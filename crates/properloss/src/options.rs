@@ -9,6 +9,7 @@ macro_rules! options {
         }
     ) => {
         $(#[$of])*
+        #[must_use]
         pub struct $options {
             $( $(#[$about])* pub $field: $type ),+
         }
@@ -16,7 +17,6 @@ macro_rules! options {
         impl $options {
             $(
                 #[doc = concat!("The same with another `", stringify!($field), "`.")]
-                #[must_use]
                 pub fn $set(mut self, $field: $type) -> Self {
                     self.$field = $field;
                     self

@@ -64,6 +64,10 @@ fn frozen(freeze_after: Option<usize>, max_iter: usize, tol: f64) -> Certified {
 struct Path(Vec<[f64; 2]>);
 
 impl Observer for Path {
+    fn observe(&mut self, _: &Iteration) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
     fn observe_model(
         &mut self,
         _: &Iteration,

@@ -267,7 +267,7 @@ fn only_scores(args: &CalibrateArgs, data: &Source) -> Result<ReadOptions> {
     Ok(options)
 }
 
-/// `v(sigma(a z + b))` is a model of one feature, the score or the log odds of a probability.
+/// `v(σ(a z + b))` is a model of one feature, the score or the log odds of a probability.
 fn model_file(
     calibration: &Calibration,
     calibrator: &Calibrator,

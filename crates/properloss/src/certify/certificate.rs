@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 /// A quantity that the schedule does not use is NaN (`null` in JSON, empty in CSV).
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+#[must_use]
 pub struct Certificate {
     /// `t`, from 1.
     pub iteration: usize,

@@ -42,6 +42,7 @@ impl<'a> Objective<'a> {
 /// Scores `z` are in nondecreasing order; equal scores force equal values. Defaults: weights 1,
 /// `n = 0`, `N = ∞`, `lo = 0`, `hi = 1`, `top = 1`, no `low`.
 #[derive(Debug, Clone, Copy)]
+#[must_use]
 pub struct ChainProblem<'a> {
     pub(super) scores: &'a [f64],
     pub(super) weights: Option<&'a [f64]>,

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::lanes::kernel;
 use super::{Design, FittedScaling, dense};
 
-/// Rows scaled and copied out together; two columns-of-eight of them stay in the first cache.
+/// Rows scaled and copied out together: two panels of them, eight columns wide, are 16 kB and stay in the first
+/// cache.
 const BLOCK_ROWS: usize = 128;
 /// At most this many partial sums, `dimension²` numbers each ...
 const MAX_CHUNKS: usize = 16;

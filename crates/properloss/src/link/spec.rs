@@ -11,6 +11,7 @@ use crate::piecewise::PiecewiseAffine;
 /// Plain data without a serialisation library; [`LinkSpec::build`] checks everything.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[must_use]
 pub enum LinkSpec {
     /// A link of the [registry](super::registry).
     Builtin {

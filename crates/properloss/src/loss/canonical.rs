@@ -21,6 +21,7 @@ use crate::link::{InverseLink, is_probability};
 /// # Ok::<(), properloss::Error>(())
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct CanonicalLoss {
     link: Arc<dyn InverseLink>,
 }

@@ -21,6 +21,7 @@ use crate::link::InverseLink;
 /// # Ok::<(), properloss::Error>(())
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct CompositeLoss {
     generator: Arc<dyn Generator>,
     link: Arc<dyn InverseLink>,

@@ -56,6 +56,7 @@ impl LossKind {
 /// assert_eq!(heavy_tails.loss(1.0, 0.0), std::f64::consts::LN_2);
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub enum Loss {
     /// Of the link itself.
     Canonical(CanonicalLoss),

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 
 /// How forecasts are put into bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Binning {
     /// This many intervals `(k/B, (k+1)/B]` of [0, 1], the first with 0; empty ones are left out.
     EqualWidth(usize),

@@ -7,6 +7,8 @@ use crate::error::{Error, Result, class_labels};
 
 /// All measures of probabilities of several classes.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[must_use]
 pub struct ClassSummary {
     /// Mean of `-log p_y` in nats, clipped at [`LOG_LOSS_CLIP`].
     pub log_loss: f64,
@@ -24,6 +26,7 @@ pub struct ClassSummary {
 
 /// One class against the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ClassMeasures {
     /// The weight of its rows.
     pub weight: f64,

@@ -25,6 +25,7 @@ use crate::error::{Error, Result, each, row_weights, same_length};
 
 /// Everything at once, as `evaluate` and `compare` print it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[must_use]
 pub struct Summary {
     /// Area under the ROC curve, of the scores.
     pub auc: f64,

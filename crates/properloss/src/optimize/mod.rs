@@ -39,6 +39,7 @@ pub struct Problem<'a> {
 
 /// How the Newton step is solved for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Solver {
     /// Dense where that is cheaper: always up to 64 coefficients, and above that once conjugate
     /// gradients have taken more passes than a dense step would.
@@ -90,6 +91,7 @@ pub struct Iteration {
 
 /// Why a minimisation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stop {
     /// The gradient is small enough.
     Converged,

@@ -18,6 +18,7 @@ use crate::options::options;
 
 /// What goes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ScoreKind {
     /// Probabilities if all values lie in `[0, 1]`, else scores.
     #[default]
@@ -72,6 +73,7 @@ impl Default for Calibrator {
 /// A fitted calibration.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[must_use]
 pub struct Calibration {
     /// `e` of [`ScoreKind::Probabilities`]; `None` where scores went in.
     pub margin: Option<f64>,

@@ -5,6 +5,7 @@ use crate::error::{Error, Result, same_length};
 
 /// How rows are put into folds for cross-validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Folds {
     /// `count` folds, each with its share of both classes; fewer if a class has fewer rows than that.
     /// Every `count` rows of a class in succession go to different folds, in a random order.

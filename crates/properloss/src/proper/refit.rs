@@ -35,6 +35,7 @@ const STOP_WIDE: Stop = Stop { decrease: 5e-2, unseen: 0.05, max_steps: 3 };
 
 /// The loss under which the weights are fitted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Refit {
     /// Log-loss of the probabilities of the learned link.
     #[default]

@@ -20,7 +20,7 @@ struct Term {
 /// one it is `U(z) - y z`, the same up to a constant.
 ///
 /// Of log-loss under the link: `-log u(z)` and `-log(1 - u(z))` with slopes `-u'/u` and `u'/(1 - u)`,
-/// and the curvature of Fisher, `u'^2 / (u (1 - u))`, which is never negative.
+/// and the curvature of Fisher, `u'² / (u (1 - u))`, which is never negative.
 fn term(kind: LossKind, link: &dyn InverseLink, label: u8, z: f64) -> Term {
     if kind == LossKind::Composite {
         return composite_term(link, label, z);

@@ -20,7 +20,7 @@ use crate::sample::Sample;
 /// What Step 3 fits the new predictions to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The previous predictions `y_hat_t`: the paper's BregmanTron.
+    /// The previous predictions `ŷ_t`: the paper's BregmanTron.
     Previous,
     /// Nothing: the feasible point with the least last value (the paper's `approx`).
     Approx,
@@ -32,16 +32,18 @@ pub enum Target {
 
 /// How Step 3 measures the distance to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum LinkObjective {
-    /// `E[D_{U*_t}(y_hat, target)]`, as the paper writes it. Against labels it is biased: its
+    /// `E[D_{U*_t}(ŷ, target)]`, as the paper writes it. Against labels it is biased: its
     /// minimiser in a tied group is `u(mean u⁻¹(y))`, which depends on `z_min` and `z_max`.
     Bregman,
-    /// `E[(y_hat - target)^2] / 2`.
+    /// `E[(ŷ - target)²] / 2`.
     Quadratic,
 }
 
 /// The slope with which `fit` continues the link beyond the data, down to 0 and up to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum EndSlope {
     /// `n_t`: the widest link.
     Min,
@@ -73,7 +75,7 @@ options! {
         pub slope_max: f64 => with_slope_max,
         /// How much of the way from 0 to 1 the lower slope bound alone may take up, in `(0, 1]`.
         pub kappa: f64 => with_kappa,
-        /// Penalty `l2/2 |w|^2`.
+        /// Penalty `l2/2 |w|²`.
         pub l2: f64 => with_l2,
         /// Bound on `|w|`, kept by projection.
         pub max_norm: Option<f64> => with_max_norm,
@@ -133,7 +135,7 @@ impl BregmanTron {
     }
 }
 
-/// `w_t` and `u_t`; the predictions `y_hat_t` are with the rows.
+/// `w_t` and `u_t`; the predictions `ŷ_t` are with the rows.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BregmanTronState {
     descent: GradientStep,
@@ -153,13 +155,13 @@ impl Trainer for BregmanTron {
     }
 
     fn step(&self, state: &mut BregmanTronState, rows: &mut dyn Rows) -> Stepped {
-        // Step 1: w_{t+1} = w_t + eta (mu_y - mu_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
+        // Step 1: w_{t+1} = w_t + η (μ_y - μ_t), a gradient step on E[D_{U_t}(w·x, u_t⁻¹(y))].
         let moved = state.descent.advance(rows, self.step_options())?;
         // Step 2: order the examples by w_{t+1}·x.
         let by_score = rows.by_score()?;
         let range = by_score.range();
-        // Step 3: y_hat_{t+1}, the nearest to the target within the slope bounds.
-        // Step 4: u_{t+1} = fit(y_hat_{t+1}).
+        // Step 3: ŷ_{t+1}, the nearest to the target within the slope bounds.
+        // Step 4: u_{t+1} = fit(ŷ_{t+1}).
         let LinkFit { slope_min, slope_max, change, loss } = state.link.fit(self, by_score)?;
         Ok(ControlFlow::Continue(moved.iteration(loss, range, (slope_min, slope_max), change)))
     }

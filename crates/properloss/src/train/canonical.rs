@@ -8,7 +8,7 @@ use super::{
     Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
     Stepped, Termination, Trainer, registry, run,
 };
-use crate::design::Scaling;
+use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, LinkSpec};
 use crate::loss::LossKind;
@@ -18,7 +18,7 @@ use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
 
 options! {
-    /// Minimises `E[loss(y, w·x + b)] + l2/2 |w|^2` for a proper loss of a given link: the canonical one
+    /// Minimises `E[loss(y, w·x + b)] + l2/2 |w|²` for a proper loss of a given link: the canonical one
     /// where it is finite, else log-loss under the link ([`Loss::of_link`](crate::loss::Loss::of_link)), or whichever is asked for.
     ///
     /// With the sigmoid this is logistic regression: scikit-learn's `C` is `1 / (l2 * sum of weights)`.
@@ -46,7 +46,7 @@ options! {
         /// How features are scaled. The penalty applies to the weights of the scaled features.
         pub scaling: Scaling => with_scaling,
         /// Whether an intercept is learned.
-        pub fit_intercept: bool => with_fit_intercept,
+        pub intercept: Intercept => with_intercept,
         /// Where to start, in the coordinates of the scaled features, the intercept last; zeros if
         /// absent.
         pub warm_start: Option<Vec<f64>> => with_warm_start,
@@ -65,7 +65,7 @@ impl CanonicalLossTrainer {
             max_iter: 200,
             tol: 1e-10,
             scaling: Scaling::default(),
-            fit_intercept: true,
+            intercept: Intercept::Learned,
             warm_start: None,
             solver: Solver::Auto,
         }
@@ -91,7 +91,7 @@ impl Trainer for CanonicalLossTrainer {
         if self.l2 == 0.0 && self.kind == LossKind::Canonical && unbounded {
             return Err(Error::NeedsPenalty { link: self.link.spec().name() });
         }
-        rows.scale(self.scaling, self.fit_intercept.into())?;
+        rows.scale(self.scaling, self.intercept)?;
         let zeros = vec![0.0; rows.dimension()];
         let start = self.warm_start.as_ref().unwrap_or(&zeros);
         Newton::start(&self.problem(), rows, start, self.solver)
@@ -239,7 +239,7 @@ fn build(
         max_iter: s.count("max_iter").unwrap_or(200),
         tol: s.required("tol")?,
         scaling: registry::scaling_of(s),
-        fit_intercept: s.flag("fit_intercept"),
+        intercept: s.flag("fit_intercept").into(),
         solver: match s.word("solver") {
             "newton-cholesky" => Solver::Dense,
             "newton-cg" => Solver::ConjugateGradient,

@@ -8,7 +8,7 @@ use super::{
     Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination,
     Trainer, registry, run, stopping,
 };
-use crate::design::Scaling;
+use crate::design::{Intercept, Scaling};
 use crate::error::Result;
 use crate::link::{InverseLink, LinkSpec};
 use crate::options::options;
@@ -30,14 +30,14 @@ options! {
         pub tol: f64 => with_tol,
         /// The step size.
         pub step: Step => with_step,
-        /// Penalty `l2/2 |w|^2` added to the mean loss; the intercept is free.
+        /// Penalty `l2/2 |w|²` added to the mean loss; the intercept is free.
         pub l2: f64 => with_l2,
         /// Bound on `|w|`, kept by projection.
         pub max_norm: Option<f64> => with_max_norm,
         /// How features are scaled.
         pub scaling: Scaling => with_scaling,
         /// Whether an intercept is learned. A fixed link needs one.
-        pub fit_intercept: bool => with_fit_intercept,
+        pub intercept: Intercept => with_intercept,
     }
 }
 
@@ -52,7 +52,7 @@ impl Glmtron {
             l2: 0.0,
             max_norm: None,
             scaling: Scaling::default(),
-            fit_intercept: true,
+            intercept: Intercept::Learned,
         }
     }
 }
@@ -62,12 +62,12 @@ impl Trainer for Glmtron {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<GradientStep> {
         super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
-        rows.scale(self.scaling, self.fit_intercept.into())?;
+        rows.scale(self.scaling, self.intercept)?;
         GradientStep::start(rows, self.step_options())
     }
 
     fn step(&self, state: &mut GradientStep, rows: &mut dyn Rows) -> Stepped {
-        // w <- w + eta E[(y - u(w·x)) x]
+        // w <- w + η E[(y - u(w·x)) x]
         let moved = state.advance_under(rows, &*self.link, self.step_options())?;
         let range = rows.reach(0.0)?;
         let loss = rows.loss(&*self.link, 0.0)?;
@@ -108,7 +108,7 @@ pub(super) fn build(s: Checked<'_>) -> Result<Glmtron> {
         l2: s.required("l2")?,
         max_norm: s.number("max_norm"),
         scaling: registry::scaling_of(s),
-        fit_intercept: s.flag("fit_intercept"),
+        intercept: s.flag("fit_intercept").into(),
         ..Glmtron::new(link)
     })
 }

@@ -1,16 +1,16 @@
-//! Step 1, shared by the gradient trainers: `w_{t+1} = w_t + eta (mu_y - mu_t)`, then `z = X w`.
+//! Step 1, shared by the gradient trainers: `w_{t+1} = w_t + η (μ_y - μ_t)`, then `z = X w`.
 
 use super::{Iteration, Step};
 use crate::error::Result;
 use crate::link::InverseLink;
 use crate::rows::{Predictions, Rows};
 
-/// With the line search scores are updated by `z + eta X g`; this often they are computed afresh,
+/// With the line search scores are updated by `z + η X g`; this often they are computed afresh,
 /// so that rounding does not add up.
 const REFRESH: usize = 50;
 /// A line search gives up here: 2^-60 of the first trial is below rounding.
 const MAX_HALVINGS: usize = 60;
-/// Accuracy of `lambda_max(E[x x'])`, and the power iterations it may take.
+/// Accuracy of `λ_max(E[x x'])`, and the power iterations it may take.
 const POWER_TOLERANCE: f64 = 0.01;
 const POWER_ITERATIONS: usize = 20;
 
@@ -19,7 +19,7 @@ const POWER_ITERATIONS: usize = 20;
 pub(super) enum Automatic {
     /// The link is fixed: a line search on its loss.
     LineSearch,
-    /// The link changes, with slopes at most this: `eta = 1 / (N lambda_max(E[x x']))`, the step for
+    /// The link changes, with slopes at most this: `η = 1 / (N λ_max(E[x x']))`, the step for
     /// which Lemma 2 promises a decrease under every such link. A line search would not do: the
     /// link follows the scores, so longer and longer steps only stretch the scale.
     Lipschitz(f64),
@@ -49,7 +49,7 @@ pub struct GradientStep {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moved {
     pub eta: f64,
-    /// `|g|`, with `g = mu_y - mu_t - l2 w`.
+    /// `|g|`, with `g = μ_y - μ_t - l2 w`.
     pub gap: f64,
     /// `|w_{t+1} - w_t| / |w_{t+1}|`.
     pub weight_change: f64,
@@ -149,7 +149,7 @@ impl GradientStep {
         self.update(rows, &gradient, options.max_norm, fresh)
     }
 
-    /// `g = mu_y - mu_t - l2 w`, the intercept free.
+    /// `g = μ_y - μ_t - l2 w`, the intercept free.
     fn gradient(
         &self,
         rows: &mut dyn Rows,
@@ -165,7 +165,7 @@ impl GradientStep {
         Ok(gradient)
     }
 
-    /// `w <- w + eta g`, and the scores with it.
+    /// `w <- w + η g`, and the scores with it.
     fn update(
         &mut self,
         rows: &mut dyn Rows,
@@ -191,7 +191,7 @@ impl GradientStep {
         Ok(Moved { eta, gap: norm(gradient), weight_change })
     }
 
-    /// The largest trial of `2 eta, eta, eta/2, ...` with `l(w + eta g) <= l(w) - eta |g|^2 / 2`. Apart from the
+    /// The largest trial of `2 η, η, η/2, ...` with `l(w + η g) <= l(w) - η |g|² / 2`. Apart from the
     /// search of `optimize/`, which starts at a Newton step and asks for slopes: here a loss is all that is known.
     fn search(
         &mut self,
@@ -265,7 +265,7 @@ mod tests {
         Local::new(&Sample::new(Matrix::dense_f64(&X, 5, 2).unwrap(), &Y, weights).unwrap())
     }
 
-    /// Step 1: `g = mu_y - mu_t`, and it is the negative gradient of the loss, numerically.
+    /// Step 1: `g = μ_y - μ_t`, and it is the negative gradient of the loss, numerically.
     #[test]
     fn the_gradient_is_the_gap_of_the_mean_operators() {
         let knots = (vec![-2.0, -0.3, 0.5, 3.0], vec![0.0, 0.25, 0.6, 1.0]);
@@ -279,7 +279,7 @@ mod tests {
             let z: Vec<f64> = (0..5).map(|i| w[0] * X[2 * i] + w[1] * X[2 * i + 1]).collect();
             rows.score(&w).unwrap();
             let gap = rows.gap(Predictions::Of(link.into())).unwrap();
-            // mu_y = E[y x], mu_t = E[u(z) x], by hand.
+            // μ_y = E[y x], μ_t = E[u(z) x], by hand.
             for j in 0..2 {
                 let (mut mu_y, mut mu_t) = (0.0, 0.0);
                 for i in 0..5 {
@@ -287,7 +287,7 @@ mod tests {
                     mu_t += WEIGHTS[i] / 5.0 * link.u(z[i]) * X[2 * i + j];
                 }
                 assert!((gap[j] - (mu_y - mu_t)).abs() < 1e-15);
-                // Central differences: error h^2 for the cube term, eps/h for rounding.
+                // Central differences: error h² for the cube term, eps/h for rounding.
                 let unit: Vec<f64> = (0..2).map(|k| f64::from(u8::from(k == j))).collect();
                 rows.direct(&unit).unwrap();
                 let h = 1e-5;

@@ -20,6 +20,7 @@ const CHUNK: usize = 4096;
 /// The coefficients stand for *raw* features: whatever scaling the trainer used is folded into
 /// them. Only the scaling to unit rows cannot be folded in; then the score is `w·x / |x| + b`.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Model {
     coefficients: Vec<f64>,
     intercept: f64,
@@ -45,7 +46,6 @@ impl Model {
     }
 
     /// The same over rows divided by their norm.
-    #[must_use]
     pub fn on_unit_rows(self) -> Self {
         Self { unit_rows: true, ..self }
     }
@@ -118,6 +118,7 @@ impl Model {
 /// A finished run: the model, why the run ended, and what happened on the way.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
+#[must_use]
 pub struct Fit {
     /// The classifier.
     pub model: Model,

@@ -8,12 +8,13 @@ use crate::error::Result;
 /// The state after one iteration of a trainer.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Iteration {
     /// `t`, from 1.
     pub iteration: usize,
     /// Mean loss `E[U(z) + U*(y) - y z]` of the current link at the current weights.
     pub loss: f64,
-    /// `|mu_y - mu_t|`: the norm of the gap between the mean operators (the gradient's norm).
+    /// `|μ_y - μ_t|`: the norm of the gap between the mean operators (the gradient's norm).
     pub gap: f64,
     /// The step size used.
     pub step: f64,
@@ -33,6 +34,7 @@ pub struct Iteration {
 
 /// What a step is about to do, where steps differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stage {
     /// In words.
     pub name: String,

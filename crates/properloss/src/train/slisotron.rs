@@ -18,6 +18,7 @@ use crate::sample::Sample;
 
 /// Which regression of the labels on the scores makes the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Isotonic {
     /// Plain isotonic regression, by pooling adjacent violators.
     Pav,
@@ -44,7 +45,7 @@ options! {
         pub tol: f64 => with_tol,
         /// The step size of Step 1.
         pub step: Step => with_step,
-        /// Penalty `l2/2 |w|^2`.
+        /// Penalty `l2/2 |w|²`.
         pub l2: f64 => with_l2,
         /// Bound on `|w|`, kept by projection.
         pub max_norm: Option<f64> => with_max_norm,
@@ -92,7 +93,7 @@ impl Trainer for Slisotron {
     }
 
     fn step(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Stepped {
-        // Step 1: w_{t+1} = w_t - eta E[(u_t(w_t·x) - y) x].
+        // Step 1: w_{t+1} = w_t - η E[(u_t(w_t·x) - y) x].
         let moved = state.descent.advance(rows, self.step_options())?;
         // Steps 2 and 3: order the examples by z = w_{t+1}·x. Step 4: regress the labels on z.
         let mut by_score = rows.by_score()?;

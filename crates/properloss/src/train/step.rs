@@ -2,17 +2,18 @@
 
 use crate::error::{Error, Result};
 
-/// How long the gradient step `w <- w + eta (mu_y - mu_t)` is.
+/// How long the gradient step `w <- w + η (μ_y - μ_t)` is.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Step {
-    /// `eta = 1`, the paper's choice; it presumes rows of norm at most 1.
+    /// `η = 1`, the paper's choice; it presumes rows of norm at most 1.
     Paper,
-    /// `eta` given.
+    /// `η` given.
     Constant(f64),
     /// A safe step found from the data. Under a learned link of slopes at most `N` it is
-    /// `1 / (N lambda_max(E[x x']))`, for which the loss of the current link falls (Lemma 2 of the
+    /// `1 / (N λ_max(E[x x']))`, for which the loss of the current link falls (Lemma 2 of the
     /// convergence notes). Under a fixed link it is a line search: twice the last step, halved
-    /// until the loss falls by `eta |g|^2 / 2`; one more product with `X` serves all trials.
+    /// until the loss falls by `η |g|² / 2`; one more product with `X` serves all trials.
     Auto,
 }
 

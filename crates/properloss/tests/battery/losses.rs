@@ -249,16 +249,14 @@ fn square_loss_is_the_textbook_formula() {
     }
 }
 
-/// The registered links whose canonical loss is finite, with it.
-fn finite_losses() -> impl Iterator<Item = (Link, CanonicalLoss)> {
-    let finite = registered().into_iter().filter(|link| link.conjugate(0.0).is_finite());
-    finite.map(|link| (link.clone(), loss_of(&link)))
-}
-
 /// Every loss we make is proper; the check finds what is not, and where.
 #[test]
 fn properness() {
-    for (link, loss) in finite_losses() {
+    for link in registered() {
+        if link.conjugate(0.0).is_infinite() {
+            continue;
+        }
+        let loss = loss_of(&link);
         let found = check_properness(&loss.partial_losses(), 60).unwrap();
         assert!(found.is_proper(), "{link:?}: {found:?}");
         for other in registered() {
@@ -288,7 +286,11 @@ fn properness() {
 /// rule on n and 2n panels, whose difference bounds the error of the finer one.
 #[test]
 fn integral_representation() {
-    for (link, loss) in finite_losses() {
+    for link in registered() {
+        if link.conjugate(0.0).is_infinite() {
+            continue;
+        }
+        let loss = loss_of(&link);
         let (p, r) = (0.15, 0.9);
         let simpson = |f: &dyn Fn(f64) -> f64, n: u32| {
             let h = (r - p) / f64::from(2 * n);

@@ -21,7 +21,7 @@ use super::{
     run,
 };
 use crate::certify::Certificate;
-use crate::design::Scaling;
+use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::options::options;
@@ -43,6 +43,7 @@ pub enum Candidate {
 
 /// The slopes of the schedules that keep consecutive links close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Slopes {
     /// `n_t = N_t = N`: the link stays a line and only shifts. Runs longest.
     #[default]
@@ -54,6 +55,7 @@ pub enum Slopes {
 
 /// Which guarantee is imposed.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub enum Schedule {
     /// Theorem 1: a line search for Step 1, and a link damped to keep the loss falling.
     Monotone {
@@ -102,7 +104,7 @@ options! {
         /// How features are scaled.
         pub scaling: Scaling => with_scaling,
         /// Whether an intercept is learned; the learned link makes up for one.
-        pub fit_intercept: bool => with_fit_intercept,
+        pub intercept: Intercept => with_intercept,
     }
 }
 
@@ -116,7 +118,7 @@ impl Default for Certified {
             max_iter: 1000,
             tol: 1e-9,
             scaling: Scaling::default(),
-            fit_intercept: false,
+            intercept: Intercept::Zero,
         }
     }
 }
@@ -189,7 +191,7 @@ impl Trainer for Certified {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<State> {
         self.check()?;
-        rows.scale(self.scaling, self.fit_intercept.into())?;
+        rows.scale(self.scaling, self.intercept)?;
         let start = self.start.unwrap_or(rows.shape().base_rate);
         State::start(rows, ramp(self.slope_max, start)?, self.slope_max)
     }
