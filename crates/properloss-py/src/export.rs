@@ -33,8 +33,9 @@ impl Export {
     #[pyo3(signature = (json, *, unknown_zeros=false))]
     fn of_model(json: &str, unknown_zeros: bool) -> PyResult<Self> {
         let file = ModelFile::from_json(json.as_bytes(), Path::new("model"));
-        let model = file.and_then(|file| Exportable::from_model(&file, rule(unknown_zeros)));
-        taken(model.map(export::Export::Two))
+        taken(file.and_then(|file| {
+            Exportable::from_model(&file, rule(unknown_zeros)).map(export::Export::Two)
+        }))
     }
 
     /// From the text of a model file of several classes.

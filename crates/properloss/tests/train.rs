@@ -48,6 +48,10 @@ fn awkward(rows: usize, seed: u64) -> (Vec<f64>, Vec<u8>, Vec<f64>) {
 const TARGETS: [Target; 4] =
     [Target::Previous, Target::Approx, Target::Labels, Target::PreviousLink];
 
+fn two_columns<'a>(x: &'a [f64], y: &'a [u8]) -> Sample<'a> {
+    Sample::new(Matrix::dense_f64(x, y.len(), 2).unwrap(), y, None).unwrap()
+}
+
 #[test]
 fn the_first_iteration_is_the_one_worked_by_hand() {
     // x = -1, 0, 2 with y = 0, 1, 1: base rate 2/3, so w_2 = E[(y - 2/3) x] = (2/3 + 0 + 2/3) / 3.
@@ -139,7 +143,7 @@ fn every_variant_learns_a_link_within_its_bounds() {
 #[test]
 fn approx_is_the_least_feasible_line() {
     let (x, y) = gaussians(200, 3);
-    let sample = Sample::new(Matrix::dense_f64(&x, 200, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let trainer = BregmanTron::new(Target::Approx).with_max_iter(3);
     let fit = trainer.fit(&sample, &mut Silent).unwrap();
     let last = fit.history.last().unwrap();
@@ -153,7 +157,7 @@ fn approx_is_the_least_feasible_line() {
 #[test]
 fn a_given_initial_link_is_where_the_run_starts() {
     let (x, y) = gaussians(100, 4);
-    let sample = Sample::new(Matrix::dense_f64(&x, 100, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let start = PiecewiseLink::from_knots(vec![-1.0, 3.0], vec![0.0, 1.0]).unwrap();
     let trainer = BregmanTron::new(Target::Previous)
         .with_initial_link(Some(start))
@@ -191,7 +195,7 @@ fn on_the_papers_gaussians_every_method_but_approx_ranks_as_bayes_does() {
     // Bayes AUC: Phi(2) = 0.97725; its standard error on 40,000 test rows is below 0.0008.
     let (x, y) = gaussians(10_000, 1);
     let (test_x, test_y) = gaussians(40_000, 2);
-    let sample = Sample::new(Matrix::dense_f64(&x, 10_000, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let test = Matrix::dense_f64(&test_x, 40_000, 2).unwrap();
     let bayes: Vec<f64> = test_x.chunks(2).map(|row| row[0] + row[1]).collect();
     let best = metrics::auc(&bayes, &test_y, None).unwrap();
@@ -302,7 +306,7 @@ fn sparse_and_dense_rows_train_alike() {
 #[test]
 fn an_observer_stops_a_run_and_keeps_the_model() {
     let (x, y) = gaussians(500, 6);
-    let sample = Sample::new(Matrix::dense_f64(&x, 500, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let mut stop_at_three = |iteration: &Iteration| match iteration.iteration {
         3 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
@@ -321,7 +325,7 @@ fn an_observer_stops_a_run_and_keeps_the_model() {
 #[test]
 fn a_learned_loss_is_minimised_to_the_gradient_it_promises() {
     let (x, y) = gaussians(2_000, 12);
-    let sample = Sample::new(Matrix::dense_f64(&x, 2_000, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let learned = BregmanTron::new(Target::Labels).with_max_iter(50);
     let learned = learned.fit(&sample, &mut Silent).unwrap();
     for l2 in [0.0, 1e-3] {
@@ -335,7 +339,7 @@ fn a_learned_loss_is_minimised_to_the_gradient_it_promises() {
 #[test]
 fn glmtron_takes_any_link_even_one_without_a_finite_loss() {
     let (x, y) = gaussians(400, 14);
-    let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     for entry in link::registry() {
         let link = entry.build(&[]).unwrap();
         let fit = Glmtron::new(link).with_max_iter(50).fit(&sample, &mut Silent).unwrap();
@@ -350,7 +354,7 @@ fn glmtron_takes_any_link_even_one_without_a_finite_loss() {
 #[test]
 fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
     let (x, y) = gaussians(400, 14);
-    let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
     let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
     for link in [link::by_name("cauchy", &[]).unwrap(), floor] {
@@ -379,7 +383,7 @@ fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
 #[test]
 fn log_loss_under_a_link_with_a_floor_is_minimised_without_a_penalty() {
     let (x, y) = gaussians(400, 14);
-    let sample = Sample::new(Matrix::dense_f64(&x, 400, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
     let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
     let probit = link::by_name("probit", &[]).unwrap();
@@ -422,7 +426,7 @@ fn log_loss_under_a_link_with_a_floor_is_minimised_without_a_penalty() {
 #[test]
 fn options_out_of_their_domain_are_refused_by_name() {
     let (x, y) = gaussians(20, 1);
-    let sample = Sample::new(Matrix::dense_f64(&x, 20, 2).unwrap(), &y, None).unwrap();
+    let sample = two_columns(&x, &y);
     let good = || BregmanTron::new(Target::Labels);
     let bad: Vec<(&str, BregmanTron)> = vec![
         ("max_iter", good().with_max_iter(0)),

@@ -13,7 +13,6 @@ use super::{
 use crate::design::{Intercept, Scaling};
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, LinkSpec, PiecewiseLink};
-use crate::options::options;
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
 
@@ -51,41 +50,25 @@ pub enum EndSlope {
     Max,
 }
 
-by_gradient_steps!(BregmanTron, this => Automatic::Lipschitz(this.slope_max));
-
-options! {
+by_gradient_steps! {
     /// BregmanTron and its variants.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct BregmanTron {
         /// What Step 3 fits to.
         pub target: Target => with_target,
         /// How Step 3 measures.
         pub objective: LinkObjective => with_objective,
-        /// At most this many iterations.
-        pub max_iter: usize => with_max_iter,
-        /// Stops when the loss changes by less than this, relatively, and the weights by less than its
-        /// square root; 0: never.
-        pub tol: f64 => with_tol,
-        /// The step size of Step 1.
-        pub step: Step => with_step,
         /// `n`, the lower slope bound; lowered to `kappa / range of the scores` where it is above that.
         pub slope_min: f64 => with_slope_min,
         /// `N`, the upper slope bound.
         pub slope_max: f64 => with_slope_max,
         /// How much of the way from 0 to 1 the lower slope bound alone may take up, in `(0, 1]`.
         pub kappa: f64 => with_kappa,
-        /// Penalty `l2/2 |w|²`.
-        pub l2: f64 => with_l2,
-        /// Bound on `|w|`, kept by projection.
-        pub max_norm: Option<f64> => with_max_norm,
-        /// How features are scaled.
-        pub scaling: Scaling => with_scaling,
         /// The slope of the link beyond the data.
         pub end_slope: EndSlope => with_end_slope,
         /// `u_0`; by default `clip(N z + base rate)`.
         pub initial_link: Option<PiecewiseLink> => with_initial_link,
     }
+    this => Automatic::Lipschitz(this.slope_max)
 }
 
 impl BregmanTron {
@@ -120,7 +103,7 @@ impl BregmanTron {
     }
 
     fn check(&self) -> Result<()> {
-        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
+        self.check_common()?;
         let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
         if !(self.slope_min > 0.0 && self.slope_min.is_finite()) {
             return domain("slope_min", self.slope_min, "positive and finite");
@@ -247,20 +230,14 @@ fn target_of(name: &str) -> Target {
 }
 
 fn build(target: Target, s: Checked<'_>) -> Result<Box<dyn Estimator>> {
-    let mut trainer = BregmanTron::new(target);
+    let mut trainer = BregmanTron::new(target).with_settings(s)?;
     trainer.objective = match s.word("objective") {
         "bregman" => LinkObjective::Bregman,
         _ => LinkObjective::Quadratic,
     };
-    trainer.max_iter = s.count("max_iter").unwrap_or(trainer.max_iter);
-    trainer.tol = s.required("tol")?;
-    trainer.step = registry::step_of(s);
     trainer.slope_min = s.required("slope_min")?;
     trainer.slope_max = s.required("slope_max")?;
     trainer.kappa = s.required("kappa")?;
-    trainer.l2 = s.required("l2")?;
-    trainer.max_norm = s.number("max_norm");
-    trainer.scaling = registry::scaling_of(s);
     trainer.end_slope = if s.word("end_slope") == "max" { EndSlope::Max } else { EndSlope::Min };
     trainer.initial_link = s.link("initial_link").map(initial_link).transpose()?;
     trainer.check()?;

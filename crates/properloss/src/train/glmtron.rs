@@ -11,34 +11,18 @@ use super::{
 use crate::design::{Intercept, Scaling};
 use crate::error::Result;
 use crate::link::{InverseLink, LinkSpec};
-use crate::options::options;
 use crate::rows::{Local, Rows};
 use crate::sample::Sample;
 
-by_gradient_steps!(Glmtron, this => Automatic::LineSearch);
-
-options! {
+by_gradient_steps! {
     /// GLMTron (Kakade et al. 2011; a baseline of the paper, there with the sigmoid).
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Glmtron {
         /// The fixed inverse link.
         pub link: Arc<dyn InverseLink> => with_link,
-        /// At most this many iterations.
-        pub max_iter: usize => with_max_iter,
-        /// Stops when loss and weights change by less than this, relatively.
-        pub tol: f64 => with_tol,
-        /// The step size.
-        pub step: Step => with_step,
-        /// Penalty `l2/2 |w|²` added to the mean loss; the intercept is free.
-        pub l2: f64 => with_l2,
-        /// Bound on `|w|`, kept by projection.
-        pub max_norm: Option<f64> => with_max_norm,
-        /// How features are scaled.
-        pub scaling: Scaling => with_scaling,
         /// Whether an intercept is learned. A fixed link needs one.
         pub intercept: Intercept => with_intercept,
     }
+    this => Automatic::LineSearch
 }
 
 impl Glmtron {
@@ -61,7 +45,7 @@ impl Trainer for Glmtron {
     type State = GradientStep;
 
     fn start(&self, rows: &mut dyn Rows) -> Result<GradientStep> {
-        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
+        self.check_common()?;
         rows.scale(self.scaling, self.intercept)?;
         GradientStep::start(rows, self.step_options())
     }
@@ -101,14 +85,5 @@ pub(super) fn method() -> Method {
 pub(super) fn build(s: Checked<'_>) -> Result<Glmtron> {
     let link =
         s.link("link").map_or_else(|| LinkSpec::builtin("sigmoid").build(), LinkSpec::build)?;
-    Ok(Glmtron {
-        max_iter: s.count("max_iter").unwrap_or(1000),
-        tol: s.required("tol")?,
-        step: registry::step_of(s),
-        l2: s.required("l2")?,
-        max_norm: s.number("max_norm"),
-        scaling: registry::scaling_of(s),
-        intercept: s.flag("fit_intercept").into(),
-        ..Glmtron::new(link)
-    })
+    Glmtron::new(link).with_intercept(s.flag("fit_intercept").into()).with_settings(s)
 }

@@ -80,9 +80,36 @@ impl Moved {
     }
 }
 
-/// What trainers by gradient steps share: `fit`, and the options of their step.
+/// A trainer by gradient steps: its own options and those that all of them have, `fit`, and the options of the
+/// step.
 macro_rules! by_gradient_steps {
-    ($trainer:ident, $this:ident => $automatic:expr) => {
+    (
+        $(#[$of:meta])*
+        pub struct $trainer:ident { $($own:tt)* }
+        $this:ident => $automatic:expr
+    ) => {
+        crate::options::options! {
+            $(#[$of])*
+            #[derive(Debug, Clone)]
+            #[non_exhaustive]
+            pub struct $trainer {
+                $($own)*
+                /// At most this many iterations.
+                pub max_iter: usize => with_max_iter,
+                /// Stops when the loss changes by less than this, relatively, and the weights by less than its
+                /// square root; 0: never.
+                pub tol: f64 => with_tol,
+                /// The step size of Step 1.
+                pub step: crate::train::Step => with_step,
+                /// Penalty `l2/2 |w|²` added to the mean loss; an intercept is free.
+                pub l2: f64 => with_l2,
+                /// Bound on `|w|`, kept by projection.
+                pub max_norm: Option<f64> => with_max_norm,
+                /// How features are scaled.
+                pub scaling: crate::design::Scaling => with_scaling,
+            }
+        }
+
         impl $trainer {
             /// Trains; the observer sees every iteration and may stop the run.
             pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
@@ -93,6 +120,21 @@ macro_rules! by_gradient_steps {
                 let $this = self;
                 let automatic = $automatic;
                 StepOptions { step: $this.step, automatic, l2: $this.l2, max_norm: $this.max_norm }
+            }
+
+            fn check_common(&self) -> Result<()> {
+                crate::train::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)
+            }
+
+            /// With the common options as they were set.
+            fn with_settings(mut self, s: crate::train::Checked<'_>) -> Result<Self> {
+                self.max_iter = s.count("max_iter").unwrap_or(self.max_iter);
+                self.tol = s.required("tol")?;
+                self.step = crate::train::registry::step_of(s);
+                self.l2 = s.required("l2")?;
+                self.max_norm = s.number("max_norm");
+                self.scaling = crate::train::registry::scaling_of(s);
+                Ok(self)
             }
         }
     };

@@ -12,7 +12,6 @@ use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
 use crate::design::{Intercept, Scaling};
 use crate::error::Result;
 use crate::link::{InverseLink, IsotonicLink};
-use crate::options::options;
 use crate::rows::{ByScore, Local, Rows};
 use crate::sample::Sample;
 
@@ -29,29 +28,13 @@ pub enum Isotonic {
 /// Beyond the data the link goes to 0 and to 1 with this slope.
 const END_SLOPE: f64 = 1.0;
 
-by_gradient_steps!(Slisotron, this => Automatic::Lipschitz(END_SLOPE));
-
-options! {
+by_gradient_steps! {
     /// SLIsotron.
-    #[derive(Debug, Clone)]
-    #[non_exhaustive]
     pub struct Slisotron {
         /// The regression of Step 4.
         pub isotonic: Isotonic => with_isotonic,
-        /// At most this many iterations.
-        pub max_iter: usize => with_max_iter,
-        /// Stops when the loss changes by less than this, relatively, and the weights by less than its
-        /// square root; 0: never.
-        pub tol: f64 => with_tol,
-        /// The step size of Step 1.
-        pub step: Step => with_step,
-        /// Penalty `l2/2 |w|²`.
-        pub l2: f64 => with_l2,
-        /// Bound on `|w|`, kept by projection.
-        pub max_norm: Option<f64> => with_max_norm,
-        /// How features are scaled.
-        pub scaling: Scaling => with_scaling,
     }
+    this => Automatic::Lipschitz(END_SLOPE)
 }
 
 impl Slisotron {
@@ -82,7 +65,7 @@ impl Trainer for Slisotron {
     type State = SlisotronState;
 
     fn start(&self, rows: &mut dyn Rows) -> Result<SlisotronState> {
-        super::check_common(self.max_iter, self.tol, self.step, self.l2, self.max_norm)?;
+        self.check_common()?;
         rows.scale(self.scaling, Intercept::Zero)?;
         // w_1 = 0: every score is 0 and the link there is the base rate.
         let descent = GradientStep::start(rows, self.step_options())?;
@@ -199,18 +182,11 @@ pub(super) fn method() -> Method {
         summary: "Weights and an isotonic link",
         options,
         build: |s, _, _| {
-            Ok(Box::new(Slisotron {
-                isotonic: match s.word("isotonic") {
-                    "lipschitz" => Isotonic::Lipschitz,
-                    _ => Isotonic::Pav,
-                },
-                max_iter: s.count("max_iter").unwrap_or(1000),
-                tol: s.required("tol")?,
-                step: registry::step_of(s),
-                l2: s.required("l2")?,
-                max_norm: s.number("max_norm"),
-                scaling: registry::scaling_of(s),
-            }))
+            let isotonic = match s.word("isotonic") {
+                "lipschitz" => Isotonic::Lipschitz,
+                _ => Isotonic::Pav,
+            };
+            Ok(Box::new(Slisotron::new(isotonic).with_settings(s)?))
         },
     }
 }
