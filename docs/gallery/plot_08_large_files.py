@@ -3,7 +3,7 @@ Large tables
 ============
 
 Rows may be 32-bit floats, sparse, a pandas or polars table, or an Arrow table from Parquet. Rows are read where they lie: nothing is copied, scaled or made
-dense.
+dense. Where they do not fit into memory, ``fit`` takes the file itself.
 """
 
 # %%
@@ -28,10 +28,13 @@ with tempfile.TemporaryDirectory() as folder:
     pq.write_table(pa.table({name: X[:, k] for k, name in enumerate(names)} | {"y": y}), path)
     print(f"{path.stat().st_size / 1e6:.1f} MB of Parquet")
     table = pq.read_table(path)
+    # The same from the file, in blocks on disk and never more memory than this (:doc:`how <../scale>`).
+    from_file = pl.ProperLossClassifier().fit(path, label="y", memory_limit="100MB")
 
 clf = pl.ProperLossClassifier().fit(table.select(names), table["y"].to_numpy())
 print("passes over the rows:", clf.n_iter_)
 print("columns:", list(clf.feature_names_in_))
+print("largest difference of a coefficient from the file's:", np.abs(clf.coef_ - from_file.coef_).max())
 
 # %%
 # How much is enough? The bound on the distance from the true probabilities shrinks with the rows.

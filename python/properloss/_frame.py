@@ -59,7 +59,7 @@ def read_frame(X: Any) -> Frame:
     if kind == "pandas":
         named = [(str(name), X.iloc[:, j]) for j, name in enumerate(X.columns)]
         read: Callable[[str, Any], Column] = _of_pandas
-        categorical = [name for name, s in named if s.dtype.name == "category"]
+        categorical = [name for name, s in named if s.dtype.name.startswith(("category", "dictionary"))]
     elif kind == "polars":
         named = [(series.name, series) for series in X.get_columns()]
         read = _of_polars
@@ -78,12 +78,25 @@ def column_names(X: Any) -> list[str]:
 
 
 def select(X: Any, names: list[str]) -> Any:
-    """The columns of these names, in this order."""
-    kind = _library(X)
-    if kind == "pandas":
-        all_names = column_names(X)
-        return X.iloc[:, [all_names.index(name) for name in names]]
-    return X.select(names)
+    """The columns of these names, in this order and under these names; ``X`` itself if one is not there.
+
+    Text files are read without the spaces around a name, which a data frame keeps: they do not count.
+    """
+    known = column_names(X)
+    bare = [name.strip() for name in known]
+    places = []
+    for name in names:
+        if name not in known and name.strip() not in bare:
+            return X
+        places.append(known.index(name) if name in known else bare.index(name.strip()))
+    found = [known[j] for j in places]
+    if _library(X) == "pandas":
+        X = X.iloc[:, places]
+        return X if found == names else X.set_axis(names, axis=1)
+    X = X.select(found)
+    if found == names:
+        return X
+    return X.rename(dict(zip(found, names, strict=True))) if _library(X) == "polars" else X.rename_columns(names)
 
 
 def read_array(X: NDArray[Any], names: Iterable[str]) -> Frame:
@@ -124,6 +137,8 @@ def _is_number(dtype: Any) -> bool:
 
 def _of_pandas(name: str, series: Any) -> Column:
     dtype = series.dtype
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _of_arrow(name, series.array.__arrow_array__())
     if dtype.name == "category":
         texts = _of_objects(name, np.asarray(dtype.categories.astype(object)))
         return _coded(name, np.asarray(series.cat.codes, dtype=np.int64), texts)
@@ -145,6 +160,8 @@ def _of_pandas(name: str, series: Any) -> Column:
 def _of_polars(name: str, series: Any) -> Column:
     dtype = series.dtype
     kind = _name(dtype)
+    if kind == "Decimal":
+        return _decimals(name, series.to_list())
     if dtype.is_numeric():
         import polars
 
@@ -172,6 +189,8 @@ def _of_arrow(name: str, column: Any) -> Column:
         kind = column.type
     if pyarrow.types.is_boolean(kind):
         return _of_truths(name, np.asarray(column.to_pylist(), dtype=object))
+    if pyarrow.types.is_decimal(kind):
+        return _decimals(name, column.to_pylist())
     if _is_number(kind):
         values = column.cast(pyarrow.float64(), safe=False)
         return _numbers(name, np.asarray(values.to_numpy(zero_copy_only=False)))
@@ -192,6 +211,11 @@ def _of_arrow(name: str, column: Any) -> Column:
 
 def _numbers(name: str, values: NDArray[Any]) -> Column:
     return name, "numbers", np.ascontiguousarray(values, dtype=np.float64), None
+
+
+def _decimals(name: str, values: list[Any]) -> Column:
+    """Rounded once: what a library casts may miss the nearest double."""
+    return _numbers(name, np.array([np.nan if v is None else float(v) for v in values], dtype=np.float64))
 
 
 def _plain_array(name: str, values: NDArray[Any]) -> Column:

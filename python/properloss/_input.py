@@ -103,7 +103,7 @@ def prediction_input(estimator: Any, X: Any) -> Rows:
     """Check ``X`` against what the estimator was fitted on."""
     X = _arrow_table(X)
     encoder: _core.TableEncoder | None = getattr(estimator, "_encoder", None)
-    if encoder is not None and is_frame(X) and set(encoder.columns) <= set(column_names(X)):
+    if encoder is not None and is_frame(X):
         # A model of a table finds its columns by name, whatever else the table holds.
         X = select(X, encoder.columns)
     if encoder is None or encoder.plain:

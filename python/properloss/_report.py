@@ -195,16 +195,21 @@ def _class_side(model: Any, title: str, X: Any) -> _core._ClassSide:
     return title, text, p, None if tau is None else float(tau), details, provenance, rows
 
 
+#: What readers of a page call these numbers of an estimator.
+_NAMES = {"n_iter_": "iterations", "threshold_": "score at the decision boundary"}
+
+
 def _details(model: Any) -> dict[str, Any]:
-    """The fitted numbers of an estimator: scalars, tables of cross-validation, certificates."""
+    """The fitted numbers of an estimator that its file has not: scalars, tables, certificates."""
     details: dict[str, Any] = {}
-    for name, value in vars(model).items():
-        public = name.endswith("_") and not name.startswith(("_", "n_features"))
-        if public and isinstance(value, Real | np.number) and np.isfinite(float(value)):
-            details[name.rstrip("_")] = _plain(value)
     results = getattr(model, "cv_results_", None)
-    if isinstance(results, dict):
-        details |= _tables(results)
+    if not (isinstance(model, ProperClassifier) and isinstance(results, dict)):
+        for name, value in vars(model).items():
+            public = name.endswith("_") and not name.startswith(("_", "n_features"))
+            if public and isinstance(value, Real | np.number) and np.isfinite(float(value)):
+                details[_NAMES.get(name, name.rstrip("_"))] = _plain(value)
+        if isinstance(results, dict):
+            details |= _tables(results)
     history = getattr(model, "history_", {})
     if "claimed" in history:
         details["certificate"] = {

@@ -240,6 +240,48 @@ def test_a_name_that_promises_another_format_is_refused(day: Any, line: str) -> 
     assert "not written as" in words and "hint:" in words, words
 
 
+def test_parquet_on_standard_input_is_recognised(cli: str, day: Any) -> None:  # noqa: F811
+    pytest.importorskip("pyarrow")
+    for name in ("loans", "known"):
+        pd.read_csv(day.folder / f"{name}.csv").to_parquet(day.folder / f"{name}.parquet")
+
+    def piped(name: str, line: str) -> str:
+        done = subprocess.run(
+            [cli, *line.split()], input=(day.folder / name).read_bytes(), capture_output=True, cwd=day.folder
+        )
+        assert done.returncode == 0, f"{line}\n{done.stderr.decode()}"
+        return done.stdout.decode()
+
+    roles = "--label default --ignore loan_id,customer,weight --missing mean --method logistic"
+    piped("loans.parquet", f"fit - -o piped.json {roles}")
+    day(f"fit loans.parquet -o file.json {roles}")
+    weights = [json.loads((day.folder / name).read_text())["weights"] for name in ("piped.json", "file.json")]
+    assert weights[0] == weights[1]
+    expected = day("predict model.json known.csv --quiet")[0]
+    assert piped("known.parquet", "predict model.json - --quiet") == expected
+    assert json.loads(piped("known.parquet", "evaluate model.json - --json"))["rows"] == 500
+    assert piped("known.parquet", "report model.json - -o page.html --quiet") == ""
+    assert piped("loans.parquet", f"compare - {roles.rpartition(' --method')[0]} --methods logistic --folds 2")
+
+
+def test_texts_that_look_like_something_else_are_asked_about(day: Any) -> None:
+    frame = loans(300, seed=4)[["opened", "income", "default"]].dropna()
+    frame["opened"] = frame["opened"].dt.strftime("%d/%m/%Y")
+    frame["income"] = [f"{v:.2f}".replace(".", ",") for v in (frame["income"] % 9)]
+    frame.insert(0, "key", [f"k-{i}" for i in range(len(frame))])
+    frame.to_csv(day.folder / "texts.csv", index=False)
+    _, words = day("fit texts.csv -o m.json --method logistic --categorical key --categorical opened")
+    assert 'column "opened"' in words and "look like dates: write them as 2024-01-31" in words
+    assert 'column "income"' in words and "write 1.5 for 1,5" in words
+    assert 'column "key"' in words and "is it an identifier? Leave it out" in words
+    _, words = day("fit loans.csv -o m.json --method logistic --missing mean --ignore loan_id,customer,weight")
+    assert "warning" not in words, words
+    one = loans(60, seed=4)[["age"]].assign(y=[int(i == 7) for i in range(60)])
+    one.to_csv(day.folder / "one.csv", index=False)
+    _, words = day("fit one.csv -o m.json", fails=True)
+    assert "class 1 has 1 row(s)" in words and "hint: gather more rows of it" in words
+
+
 def test_weights_that_sum_to_one_are_asked_about(day: Any) -> None:
     frame = loans(900, seed=4)
     frame["share"] = frame["weight"] / frame["weight"].sum()

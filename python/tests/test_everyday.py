@@ -41,6 +41,11 @@ there was no `--group`                                      | test_day_shell.py:
 `compare` had no errors and no baselines                    | test_day_shell.py::test_compare_has_errors_and_baselines
 `fit --json` said 0 iterations and no loss                  | test_day_shell.py::test_fit_says_everything
 a `.png` or `.parquet` was written as something else        | test_day_shell.py::test_a_name_that_promises_another_format_is_refused
+Parquet on standard input was taken for CSV                 | test_day_shell.py::test_parquet_on_standard_input_is_recognised
+there was no `--test-last`, no `--ignore a,b`               | shell_day.rs::a_day_in_the_shell
+`--json` of some commands was none                          | test_everyday.py::test_json_of_every_command_is_json
+the tutorial's first fit warned, the default was not in it  | test_pages.py::test_code_of_a_page_runs_without_a_warning
+dates, categories, missing values had an encoding a library | test_many_tables.py::test_a_table_has_one_model_whoever_holds_it
 `transfer --help` listed what it does not take              | test_day_shell.py::test_transfer_and_its_help
 `evaluate` took a model of arrays for one of class 0        | test_day_shell.py::test_models_of_python_are_measured
 3.0 and -2.0 were calibrated as probabilities               | test_pictures.py::test_a_calibrator_of_probabilities_refuses_what_is_none

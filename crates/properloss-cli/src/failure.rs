@@ -167,6 +167,9 @@ impl From<properloss::Error> for Failure {
             properloss::Error::UnboundedLoss { .. } => {
                 Some("choose another --link, or --loss-kind composite".into())
             }
+            properloss::Error::ClassTooSmall { .. } => Some(
+                "gather more rows of it, or pass --method logistic, which holds no row out".into(),
+            ),
             properloss::Error::NeedsPenalty { .. } => {
                 Some("leave out `--l2 0`, or pass --loss-kind composite".into())
             }

@@ -264,7 +264,11 @@ impl Encoder {
     ) -> Result<BoundEncoder<'e>> {
         self.refuse_numbered(table.file())?;
         let available = table.columns();
-        let position = |name: &String| available.iter().position(|c| c == name);
+        // Text files are read without the spaces around a name, which a data frame keeps.
+        let position = |name: &String| {
+            let same = available.iter().position(|c| c == name);
+            same.or_else(|| available.iter().position(|c| c.trim() == name.trim()))
+        };
         let found: Vec<Option<usize>> = self.columns.iter().map(|c| position(&c.name)).collect();
         if found.contains(&None) {
             let missing = self.columns.iter().zip(&found).filter(|(_, f)| f.is_none());
@@ -449,7 +453,9 @@ impl BoundEncoder<'_> {
                     let text = cell_text(&cell);
                     let find =
                         |text: &str| categories.binary_search_by(|known| known.as_str().cmp(text));
-                    match find(&text).or_else(|_| find(&category_text(&cell))) {
+                    let truth = || find(&category_text(&cell));
+                    let whole = || find(&other_whole(&text));
+                    match find(&text).or_else(|_| truth()).or_else(|_| whole()) {
                         Ok(found) => out[found] = 1.0,
                         Err(_) if self.unknown == UnknownCategory::Zeros => unknown += 1,
                         Err(_) => {
@@ -513,6 +519,20 @@ pub(crate) fn category_text<'a>(cell: &Cell<'a>) -> Cow<'a, str> {
     match boolean(cell) {
         Some(value) => if value { "true" } else { "false" }.into(),
         None => cell_text(cell),
+    }
+}
+
+/// The other writing of a whole number: `3` of `3.0`, `3.0` of `3`. Where values are missing, whole
+/// numbers are floats in a data frame and `3.0` in the CSV file that it writes, but 3 in Parquet.
+fn other_whole(text: &str) -> Cow<'_, str> {
+    let digits = |text: &str| {
+        let bare = text.strip_prefix('-').unwrap_or(text);
+        !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    match text.strip_suffix(".0") {
+        Some(whole) if digits(whole) => whole.into(),
+        None if digits(text) => format!("{text}.0").into(),
+        _ => text.into(),
     }
 }
 

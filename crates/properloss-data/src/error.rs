@@ -383,7 +383,7 @@ impl Error {
                 "the model calibrates probabilities, from 0 to 1; is it the right column?".into()
             }
             Self::MissingValue { .. } => {
-                "fill it, or pass --missing mean (fill) or --missing drop (leave the row out)"
+                "fill it, or pass --missing mean (fills features) or --missing drop (leaves the row out)"
                     .into()
             }
             Self::MissingAtPrediction { .. } => {

@@ -34,6 +34,24 @@ fn columns_are_found_by_name_and_others_ignored() {
     assert_eq!(seen, [[7.0, 0.0, 1.0], [8.0, 1.0, 0.0]]);
 }
 
+/// A data frame writes the whole numbers of a column with gaps as 1.0, and keeps spaces around names.
+#[test]
+fn whole_numbers_and_names_have_more_than_one_writing() {
+    let options = ReadOptions { categorical: strings(&["c"]), ..ReadOptions::default() };
+    for (first, second) in [("2", "11"), ("2.0", "11.0")] {
+        let text = format!("c,y\n{first},no\n{second},yes\n{first},yes\n");
+        let encoder = read_csv(&text, &options).unwrap().encoder;
+        let seen = predict(&encoder, "c\n2\n2.0\n11\n11.0\n", UnknownCategory::Error).unwrap();
+        assert_eq!(seen, [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]);
+        for other in ["2.5", "02", "2.00", "-2", "x.0", ".0"] {
+            predict(&encoder, &format!("c\n{other}\n"), UnknownCategory::Error).unwrap_err();
+        }
+    }
+    let encoder = Encoder::numeric(strings(&[" a", "b "]));
+    let seen = predict(&encoder, "b, a\n1,2\n", UnknownCategory::Error).unwrap();
+    assert_eq!(seen, [[2.0, 1.0]]);
+}
+
 #[test]
 fn standard_input_is_read_once_and_row_by_row() {
     let encoder = encoder(Missing::Error);

@@ -109,14 +109,16 @@ fn class_forecasts<'a>(
     side: &'a ClassSide<'_>,
     subject: Option<&'a ClassSubject>,
 ) -> PyResult<ClassForecasts<'a>> {
-    let (name, _, probabilities, tau, details, provenance, _) = side;
+    let (name, _, probabilities, tau, others, provenance, _) = side;
+    let mut details = subject.map_or_else(Object::new, |subject| subject.details.clone());
+    details.extend(object(others)?);
     Ok(ClassForecasts {
         name,
         probabilities: probabilities.as_slice()?,
         tau: *tau,
         model: subject.map(|subject| &subject.file),
         deviations: subject.and_then(|subject| subject.deviations.as_deref()),
-        details: object(details)?,
+        details,
         provenance: provenance.clone(),
     })
 }

@@ -43,7 +43,12 @@ fn verdict(bound: &CalibrationBound) -> String {
 
 /// What the model file says of the fit.
 pub fn of_the_fit(certificate: &FitCertificate) -> String {
-    let lines: Vec<String> = certificate.words().iter().map(|line| escaped(line)).collect();
+    let sentence = |line: &String| {
+        let mut letters = line.chars();
+        let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+        escaped(&(first + letters.as_str()))
+    };
+    let lines: Vec<String> = certificate.words().iter().map(sentence).collect();
     if lines.is_empty() {
         return String::new();
     }

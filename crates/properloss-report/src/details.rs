@@ -5,13 +5,17 @@ use serde_json::{Map, Value};
 
 use crate::figure::{Column, Figure, POINTS, table, thinned};
 use crate::quality::COLOURS;
-use crate::svg::{Axis, Corner, Curve, GREY, Panel};
+use crate::readable::scaling_name;
+use crate::svg::{Axis, BLUE, Corner, Curve, GREY, ORANGE, Panel, Scale};
 use crate::text::{escaped, figure_name, name, shown};
 
 /// Facts and tables that are shown, at most: a file may hold anything.
 const LIMIT: usize = 60;
 /// Rows of a table, at most.
 const ROWS: usize = 30;
+
+/// Columns that say which of several curves a row belongs to: how features were scaled.
+const GROUPS: [&str; 2] = ["scaling", "scale"];
 
 /// A fact: its name and its value, both as they are.
 pub type Fact = (String, String);
@@ -134,7 +138,7 @@ impl Numbers {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// Curves: weights, held-out losses, claimed and observed decreases, over the first column that
+    /// Curves, one a scaling of the columns where there are several: weights, held-out losses, claimed and observed decreases, over the first column that
     /// is none of these.
     pub fn figures(&self, id: &str, number: usize, owner: Option<&str>) -> Vec<Figure> {
         const VALUES: [&str; 9] = [
@@ -148,7 +152,10 @@ impl Numbers {
             "claimed",
             "observed",
         ];
-        let axis = self.columns.iter().find(|c| !VALUES.contains(&c.name.as_str()));
+        let group = self.columns.iter().find(|c| GROUPS.contains(&c.name.as_str()));
+        let other =
+            |c: &&Column| !VALUES.contains(&c.name.as_str()) && !GROUPS.contains(&c.name.as_str());
+        let axis = self.columns.iter().find(other);
         let Some(axis) = axis.filter(|axis| axis.values.len() > 1) else { return Vec::new() };
         let mut figures = Vec::new();
         for (names, words) in [
@@ -160,7 +167,7 @@ impl Numbers {
             ),
             (
                 &["log loss"][..],
-                "The held-out log-loss of each candidate. The lowest point is what a \
+                "The held-out log-loss of each candidate, in nats a row. The lowest point is what a \
                single choice would have taken.",
             ),
             (
@@ -184,14 +191,84 @@ impl Numbers {
             if shown.is_empty() {
                 continue;
             }
+            let what = match names[0] {
+                "log loss" => "held-out log-loss",
+                "claimed" => "decrease of the loss",
+                "gap bound" => "gap",
+                name => name,
+            };
             let title = owner.map_or_else(
-                || format!("{}: {}", self.title, names[0]),
-                |owner| format!("{}: {}, {}", self.title, names[0], figure_name(owner)),
+                || format!("{}: {what}", self.title),
+                |owner| format!("{}: {what}, {}", self.title, figure_name(owner)),
             );
             let id = format!("{id}-{}", names[0].replace(' ', "-"));
-            figures.push(curve(&id, &title, words, axis, &shown, number));
+            figures.push(match group {
+                Some(group) => grouped(&id, &title, words, axis, shown[0], group),
+                None => curve(&id, &title, words, axis, &shown, number),
+            });
         }
         figures
+    }
+}
+
+/// The colours of the groups of a figure.
+const GROUP_COLOURS: [&str; 3] = [BLUE, ORANGE, GREY];
+
+/// A column over an axis, one curve a group, each from left to right. What a logarithmic axis cannot
+/// show (no feature at all, `C = 0`) is in the table only.
+fn grouped(
+    id: &str,
+    title: &str,
+    words: &str,
+    axis: &Column,
+    column: &Column,
+    group: &Column,
+) -> Figure {
+    let length = axis.values.len().min(column.values.len()).min(group.values.len());
+    let mut order: Vec<usize> = (0..length).collect();
+    order.sort_by(|&a, &b| axis.values[a].total_cmp(&axis.values[b]).then(a.cmp(&b)));
+    let mut x = scaled(&axis.name, &axis.values[..length], false);
+    if x.range().2 == Scale::Log {
+        order.retain(|&k| axis.values[k] > 0.0);
+        let kept: Vec<f64> = order.iter().map(|&k| axis.values[k]).collect();
+        x = scaled(&axis.name, &kept, false);
+    }
+    let pick = |column: &Column| -> Vec<f64> { order.iter().map(|&k| column.values[k]).collect() };
+    let (at, values, groups) = (pick(axis), pick(column), pick(group));
+    let mut kinds = groups.clone();
+    kinds.sort_by(|a, b| b.total_cmp(a));
+    kinds.dedup();
+    let mut curves = Vec::new();
+    for (kind, colour) in kinds.iter().zip(GROUP_COLOURS) {
+        let points: Vec<(f64, f64)> = at
+            .iter()
+            .zip(&values)
+            .zip(&groups)
+            .filter(|(_, of)| *of == kind)
+            .map(|((&x, &y), _)| (x, y))
+            .collect();
+        let label = if kinds.len() > 1 { scaling_name(*kind) } else { String::new() };
+        curves.push(Curve::line(&label, colour, points.clone()));
+        curves.push(Curve::line("", colour, points).dots());
+    }
+    let panel = Panel {
+        title: title.to_owned(),
+        x,
+        y: scaled(&column.name, &values, column.name == "weight"),
+        curves,
+        legend: Corner::TopRight,
+    };
+    let named = |column: &Column, values| Column { name: column.name.clone(), values };
+    let columns = vec![named(axis, at), named(column, values), named(group, groups)];
+    Figure::panel(id, words, panel, columns, 0)
+}
+
+/// What the vertical axis is called: the column's name, or what several have in common.
+fn what_is_drawn<'a>(columns: &[&'a Column]) -> &'a str {
+    match columns {
+        [one] => &one.name,
+        [first, ..] if first.name == "claimed" => "decrease",
+        _ => "gap",
     }
 }
 
@@ -229,7 +306,7 @@ fn curve(
     let panel = Panel {
         title: title.to_owned(),
         x: scaled(&axis.name, &x, false),
-        y: scaled(&columns[0].name, &flat, columns[0].name == "weight"),
+        y: scaled(what_is_drawn(columns), &flat, columns[0].name == "weight"),
         curves,
         legend: Corner::TopRight,
     };

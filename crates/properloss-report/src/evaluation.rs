@@ -58,7 +58,10 @@ pub struct Evaluation {
     pub cells: Vec<Cell>,
     /// Weight of the negatives and the positives with `p > t`, for each of [`thresholds`].
     pub above: [Vec<f64>; 2],
-    /// Weight of the negatives and the positives with `p` in `(k/B, (k+1)/B]`.
+    /// The largest probability that pictures of the forecasts show: 1, or less of a rare class.
+    pub reach: f64,
+    /// Weight of the negatives and the positives with `p/reach` in `(k/B, (k+1)/B]`; what lies beyond
+    /// is in the last.
     pub histogram: [Vec<f64>; 2],
 }
 
@@ -134,8 +137,9 @@ impl Evaluation {
                 above[class].push(if done { 0.0 } else { left[class].max(0.0) });
             }
         }
+        let reach = reach(&groups, &blocks, total);
         for group in &groups {
-            let bar = ((group.forecast * BARS as f64).ceil() as usize).clamp(1, BARS) - 1;
+            let bar = ((group.forecast / reach * BARS as f64).ceil() as usize).clamp(1, BARS) - 1;
             histogram[1][bar] += group.positive;
             histogram[0][bar] += group.weight - group.positive;
         }
@@ -159,6 +163,7 @@ impl Evaluation {
             cells: cells(&groups),
             blocks,
             above,
+            reach,
             histogram,
         }
     }
@@ -295,6 +300,25 @@ fn auc(rows: &[(f64, f64)], totals: [f64; 2]) -> f64 {
         start = end;
     }
     wins / (totals[0] * totals[1])
+}
+
+/// Where pictures of the forecasts end: 1, unless 199 in 200 of the forecasts and what became of them lie
+/// below a quarter; then a little above those, at a round number.
+fn reach(groups: &[Group], blocks: &[CalibrationBlock], total: f64) -> f64 {
+    let mut left = 0.995 * total;
+    let last = groups.iter().find(|group| {
+        left -= group.weight;
+        left < 0.0
+    });
+    let forecast = last.or(groups.last()).map_or(1.0, |group| group.forecast);
+    let block = blocks.iter().find(|block| block.highest >= forecast);
+    let top = block.map_or(1.0, |block| block.rate).max(forecast);
+    if top >= 0.25 || top <= 0.0 {
+        return 1.0;
+    }
+    // Two digits, rounded up.
+    let step = 10f64.powf((1.1 * top).log10().floor() - 1.0);
+    ((1.1 * top / step).ceil() * step).min(1.0)
 }
 
 /// Pool adjacent violators over groups; see [`crate::band::isotonic`] for the loop.

@@ -132,7 +132,7 @@ pub fn loss_figure(link: &Arc<dyn InverseLink>, letter: char, owner: Option<&str
     let panel = Panel {
         title: of("Losses", owner),
         x: Axis::linear(axis, low, high),
-        y: Axis::linear("loss", 0.0, 1.05 * top),
+        y: Axis::linear("loss", 0.0, 1.25 * top),
         curves: vec![
             Curve::line(grey, GREY, zip(&log_zero)).dashed(),
             Curve::line("", GREY, zip(&log_one)).dashed(),

@@ -30,6 +30,7 @@ pub mod learned;
 pub mod moments;
 pub mod page;
 pub mod quality;
+pub(crate) mod readable;
 pub(crate) mod sections;
 pub mod several;
 pub mod subject;

@@ -62,8 +62,8 @@ pub fn reliability(forecast: &Forecast, number: usize, alone: bool) -> Figure {
     let recalibrated = band.forecast.iter().map(|&p| evaluation.recalibrated(p)).collect();
     let panel = Panel {
         title: titled("Reliability", forecast, alone),
-        x: Axis::linear("forecast probability", 0.0, 1.0),
-        y: Axis::linear("share that happened", 0.0, 1.0),
+        x: Axis::linear("forecast probability", 0.0, evaluation.reach),
+        y: Axis::linear("share that happened", 0.0, evaluation.reach),
         curves: vec![
             Curve::line("perfect", GREY, vec![(0.0, 0.0), (1.0, 1.0)]).dashed(),
             Curve::line("if calibrated, 90 %", GREY, area).area(),
@@ -103,13 +103,14 @@ pub fn distribution(forecast: &Forecast, alone: bool) -> Figure {
         evaluation.histogram[class].iter().map(|w| w / evaluation.totals[class]).collect()
     };
     let shares = [share(0), share(1)];
+    let reach = evaluation.reach;
+    let edge = |k: usize| reach * k as f64 / BARS as f64;
     let outline = |values: &[f64]| -> Vec<(f64, f64)> {
-        let edge = |k: usize| k as f64 / BARS as f64;
         let mut points = vec![(0.0, 0.0)];
         for (k, &value) in values.iter().enumerate() {
             points.extend([(edge(k), value), (edge(k + 1), value)]);
         }
-        points.push((1.0, 0.0));
+        points.push((reach, 0.0));
         points
     };
     let top = shares.iter().flatten().copied().fold(0.0, f64::max);
@@ -124,19 +125,24 @@ pub fn distribution(forecast: &Forecast, alone: bool) -> Figure {
         .collect();
     let panel = Panel {
         title: titled("Forecasts of both classes", forecast, alone),
-        x: Axis::linear("forecast probability", 0.0, 1.0),
-        y: Axis::linear("share of the class", 0.0, 1.2 * top),
+        x: Axis::linear("forecast probability", 0.0, reach),
+        y: Axis::linear("share of the class", 0.0, 1.3 * top),
         curves,
-        legend: Corner::Top,
+        legend: Corner::TopRight,
     };
-    let words = "The share of each class whose forecast falls into each fiftieth of the unit \
-                 interval. The less the two overlap, the better a threshold separates the classes.";
+    let mut words =
+        "The share of each class whose forecast falls into each of fifty equal steps. The \
+                     less the two overlap, the better a threshold separates the classes."
+            .to_owned();
+    if reach < 1.0 {
+        words.push_str(" Few forecasts are larger than shown here; the last step counts them.");
+    }
     let columns = vec![
-        Column::new("forecast up to", (1..=BARS).map(|k| k as f64 / BARS as f64).collect()),
+        Column::new("forecast up to", (1..=BARS).map(edge).collect()),
         Column::new("of negatives", shares[0].clone()),
         Column::new("of positives", shares[1].clone()),
     ];
-    with_line("scores", forecast, words, panel, columns)
+    with_line("scores", forecast, &words, panel, columns)
 }
 
 /// `2 (θ FP + (1 - θ) FN) / n`: the mean cost of deciding at `θ`, whose area is the Brier score.

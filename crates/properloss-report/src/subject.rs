@@ -9,6 +9,7 @@ use properloss_data::{Error, Result};
 use serde_json::{Map, Value};
 
 use crate::details::Fact;
+use crate::readable::readable;
 
 /// Fields of a model file that the page shows elsewhere, or not at all.
 const KNOWN: [&str; 11] = [
@@ -125,6 +126,9 @@ fn details_of(json: &[u8]) -> Map<String, Value> {
     for (object, known) in [(fitted, &KNOWN_OF_FIT[..]), (raw.as_object(), &KNOWN[..])] {
         let other = object.into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
         details.extend(other.map(|(key, value)| (key.clone(), value.clone())));
+    }
+    if let Some(Value::Object(learned)) = details.remove("learned") {
+        details.extend(readable(learned));
     }
     details
 }

@@ -69,6 +69,23 @@ fn counts_above_thresholds_are_those_of_the_rows() {
 }
 
 #[test]
+fn pictures_of_a_rare_class_end_where_its_forecasts_do() {
+    let (scores, labels, _) = rows(1000, 9);
+    let link: Arc<dyn InverseLink> = Arc::new(Sigmoid);
+    assert_eq!(Evaluation::new(Some(&link), &scores, &labels, None).unwrap().reach, 1.0);
+    // Forecasts of 1 to 10 %, as often true as they say, and one of 90 %.
+    let mut p: Vec<f64> = (0..2000).map(|i| 0.01 * f64::from(i % 10 + 1)).collect();
+    let mut labels: Vec<u8> = (0..2000).map(|i| u8::from(i / 10 % 100 < i % 10 + 1)).collect();
+    p.push(0.9);
+    labels.push(1);
+    let found = Evaluation::new(None, &p, &labels, None).unwrap();
+    assert!((found.reach - 0.11).abs() < 1e-12, "{}", found.reach);
+    // Nothing is lost: the one beyond is in the last step.
+    assert_eq!(found.histogram.iter().flatten().sum::<f64>(), 2001.0);
+    assert_eq!(found.histogram[1].last(), Some(&1.0));
+}
+
+#[test]
 fn the_recalibrated_log_loss_is_that_of_the_isotonic_regression() {
     let (scores, labels, _) = rows(400, 3);
     let link: Arc<dyn InverseLink> = Arc::new(Sigmoid);

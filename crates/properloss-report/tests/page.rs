@@ -89,6 +89,32 @@ fn every_section_is_there() {
     assert!(!html.contains(" style=\"") && !html.contains("onclick"));
 }
 
+/// Strengths were tried for two scalings of the columns: one curve each, from left to right, and the point
+/// without features, which a logarithmic axis has not, in the table only.
+#[test]
+fn what_was_tried_is_drawn_for_each_scaling() {
+    let learned = r#", "learned": {"c": 0.5, "certificate": {"nonsense": 1}, "held_out_log_loss": [0.5, 0.4, 0.3],
+        "path": [{"c": 0.0, "scaling": 1.0, "log_loss": 9.0, "weight": 0.0},
+                 {"c": 1.0, "scaling": 1.0, "log_loss": 0.4, "weight": 0.5},
+                 {"c": 100.0, "scaling": 1.0, "log_loss": 0.6, "weight": 0.25},
+                 {"c": 0.01, "scaling": 0.5, "log_loss": 0.5, "weight": 0.25},
+                 {"c": 10.0, "scaling": 0.5, "log_loss": 0.7, "weight": 0.0}]}"#;
+    let html = made(&model(["age", "income"], ["no", "yes"], learned), 500);
+    assert!(html.contains("Regularisation: held-out log-loss") && html.contains("C, averaged"));
+    assert!(html.contains("held-out log-loss, result") && !html.contains("nonsense"));
+    let figure = html.split("<figure ").find(|f| f.contains("Regularisation: held-out")).unwrap();
+    let svg = &figure[..figure.find("</svg>").unwrap()];
+    assert!(svg.contains(">standardised<") && svg.contains(">half-way<"), "{svg}");
+    let moves = svg.lines().filter(|line| line.contains("fill=\"none\"") && line.contains("d=\"M"));
+    let across = |line: &str| -> Vec<f64> {
+        let path = line.split("d=\"M").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        path.split('L').filter_map(|at| at.split(' ').next()?.parse().ok()).collect()
+    };
+    let curves: Vec<Vec<f64>> = moves.map(across).filter(|xs| xs.len() == 2).collect();
+    assert_eq!(curves.len(), 2);
+    assert!(curves.iter().all(|xs| xs[0] < xs[1]), "{curves:?}");
+}
+
 #[test]
 fn numbers_are_those_of_the_rows() {
     let html = made(&model(["age", "income"], ["no", "yes"], ""), 2000);

@@ -15,6 +15,7 @@ pub mod inspect;
 pub mod manual;
 mod parts;
 pub mod predict;
+mod questions;
 pub mod report;
 mod row_losses;
 pub mod several;
@@ -74,7 +75,7 @@ fn meant<L: ClassLabel>(
     if let Some(words) = label_words(&data.encoder, options) {
         talk.say(words);
     }
-    identifier_words(&data.encoder, &data.features, talk);
+    questions::column_questions(&data.encoder, &data.features, talk);
     dropped_words(&data.description, talk);
     data
 }
@@ -184,39 +185,6 @@ fn label_words(encoder: &Encoder, options: &ReadOptions) -> Option<String> {
     let name = encoder.label.as_ref()?.column.as_ref()?;
     let how = if options.label.is_some() { "" } else { " (last column)" };
     Some(format!("label {name:?}{how}"))
-}
-
-/// Asks about columns of whole numbers that are all different: identifiers are no features.
-fn identifier_words(encoder: &Encoder, features: &Features, talk: Talk) {
-    let rows = features.rows();
-    let names = encoder.feature_names();
-    if rows < 20 || names.len() != features.columns() {
-        return;
-    }
-    let mut row = vec![0.0; features.columns()];
-    let mut left: Vec<usize> = (0..names.len()).collect();
-    for i in 0..rows {
-        if left.is_empty() {
-            return;
-        }
-        features.copy_row(i, &mut row);
-        left.retain(|&j| row[j].fract() == 0.0 && row[j].abs() < 9e15);
-    }
-    for j in left {
-        let mut values: Vec<i64> = Vec::with_capacity(rows);
-        for i in 0..rows {
-            features.copy_row(i, &mut row);
-            values.push(row[j] as i64);
-        }
-        values.sort_unstable();
-        if values.windows(2).all(|pair| pair[0] != pair[1]) {
-            talk.say(format!(
-                "warning: column {0:?} holds a different whole number in every row: is it an \
-                 identifier? Leave it out with --ignore {0:?}",
-                names[j]
-            ));
-        }
-    }
 }
 
 /// A plot is an SVG file; another extension is refused before anything is computed.

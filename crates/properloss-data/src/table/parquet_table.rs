@@ -274,9 +274,9 @@ fn meaning(column: &ColumnDescriptor) -> Meaning {
         PhysicalType::INT32 | PhysicalType::INT64 => Meaning::Integer { unsigned, scale: 0 },
         PhysicalType::FLOAT | PhysicalType::DOUBLE => Meaning::Float,
         PhysicalType::BYTE_ARRAY => Meaning::Text,
-        PhysicalType::INT96 | PhysicalType::FIXED_LEN_BYTE_ARRAY => {
-            Meaning::Other(physical.to_string())
-        }
+        // The times of older programs, in nanoseconds whatever the schema says.
+        PhysicalType::INT96 => Meaning::Date { per_second: None },
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => Meaning::Other(physical.to_string()),
     };
     let decimal = |scale| match physical {
         PhysicalType::INT32 | PhysicalType::INT64 => Meaning::Integer { unsigned: false, scale },
@@ -337,8 +337,7 @@ fn read_values(column: &mut Column, count: usize) -> parquet::errors::Result<usi
         Meaning::Integer { unsigned, scale } => (unsigned, scale),
         _ => (false, 0),
     };
-    // 10^scale is exact up to 10^22, and so is a decimal of up to 15 digits: one rounding in all.
-    let scaled = |number: f64| if scale == 0 { number } else { number / 10f64.powi(scale) };
+    let scaled = |number: i128| scaled(number, scale);
     *values = match reader {
         ColumnReader::BoolColumnReader(reader) => {
             Values::Bools(read(reader, count, *full_level, rows)?)
@@ -355,12 +354,12 @@ fn read_values(column: &mut Column, count: usize) -> parquet::errors::Result<usi
         }
         ColumnReader::Int32ColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;
-            let number = |v: i32| if unsigned { f64::from(v as u32) } else { f64::from(v) };
+            let number = |v: i32| if unsigned { i128::from(v as u32) } else { i128::from(v) };
             Values::Numbers(raw.into_iter().map(|v| scaled(number(v))).collect())
         }
         ColumnReader::Int64ColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;
-            let number = |v: i64| if unsigned { v as u64 as f64 } else { v as f64 };
+            let number = |v: i64| if unsigned { i128::from(v as u64) } else { i128::from(v) };
             Values::Numbers(raw.into_iter().map(|v| scaled(number(v))).collect())
         }
         ColumnReader::FloatColumnReader(reader) => {
@@ -375,13 +374,32 @@ fn read_values(column: &mut Column, count: usize) -> parquet::errors::Result<usi
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
             let raw = read(reader, count, *full_level, rows)?;
-            Values::Numbers(raw.iter().map(|v| scaled(big_endian(v.data()) as f64)).collect())
+            Values::Numbers(raw.iter().map(|v| scaled(big_endian(v.data()))).collect())
         }
-        ColumnReader::Int96ColumnReader(_) => {
-            return Err(ParquetError::General("unexpected column type".into()));
+        ColumnReader::Int96ColumnReader(reader) => {
+            let raw = read(reader, count, *full_level, rows)?;
+            Values::Dates(raw.iter().map(|time| julian(time.data())).collect())
         }
     };
     Ok(rows.len())
+}
+
+/// `number · 10^-scale`, rounded once, as the text of the decimal would be.
+fn scaled(number: i128, scale: i32) -> f64 {
+    let exact = number.unsigned_abs() <= 1 << 53 && (0..=22).contains(&scale);
+    match scale {
+        0 => number as f64,
+        // Both are exact, and a division rounds once.
+        _ if exact => number as f64 / 10f64.powi(scale),
+        _ => format!("{number}e{}", -i64::from(scale)).parse().unwrap_or(f64::NAN),
+    }
+}
+
+/// Nanoseconds of the day in two words, then the Julian day, of which 2,440,588 is 1970-01-01.
+fn julian(words: &[u32]) -> f64 {
+    let &[low, high, day] = words else { return f64::NAN };
+    let nanoseconds = (u64::from(high) << 32 | u64::from(low)) as i64;
+    date::days(i64::from(day) - 2_440_588, nanoseconds)
 }
 
 /// A big-endian two's complement number of at most 16 bytes.

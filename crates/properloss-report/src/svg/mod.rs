@@ -103,7 +103,7 @@ pub struct Panel {
     pub y: Axis,
     /// The curves, later ones on top.
     pub curves: Vec<Curve>,
-    /// Where the legend stands.
+    /// Where the legend stands, unless another corner is freer.
     pub legend: Corner,
 }
 
@@ -190,15 +190,17 @@ impl Panel {
         self.draw_legend(out);
     }
 
+    /// Where a point stands in the picture, if it does. Far outside is drawn just outside: the area clips
+    /// it, and numbers stay short.
+    fn place(&self, &(x, y): &(f64, f64)) -> Option<(f64, f64)> {
+        let (px, py) = (self.x.place(x) * AREA.0, (1.0 - self.y.place(y)) * AREA.1);
+        let near = |v: f64, size: f64| v.clamp(-4.0 * size, 5.0 * size);
+        (px.is_finite() && py.is_finite()).then(|| (near(px, AREA.0), near(py, AREA.1)))
+    }
+
     fn draw_curve(&self, curve: &Curve, out: &mut String) {
-        let place = |&(x, y): &(f64, f64)| {
-            let (px, py) = (self.x.place(x) * AREA.0, (1.0 - self.y.place(y)) * AREA.1);
-            // Far outside is drawn just outside: the area clips it, and numbers stay short.
-            let near = |v: f64, size: f64| v.clamp(-4.0 * size, 5.0 * size);
-            (px.is_finite() && py.is_finite()).then(|| (near(px, AREA.0), near(py, AREA.1)))
-        };
         if curve.dots {
-            for (x, y) in curve.points.iter().filter_map(place) {
+            for (x, y) in curve.points.iter().filter_map(|point| self.place(point)) {
                 let colour = curve.colour;
                 let _ = writeln!(
                     out,
@@ -210,7 +212,7 @@ impl Panel {
         let mut path = String::new();
         let mut pen_down = false;
         for point in &curve.points {
-            match place(point) {
+            match self.place(point) {
                 Some((x, y)) => {
                     let _ = write!(path, "{}{x:.2} {y:.2}", if pen_down { "L" } else { "M" });
                     pen_down = true;
@@ -226,6 +228,61 @@ impl Panel {
         let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" {}/>", stroke(curve));
     }
 
+    /// Where a legend of this size hides least of the curves; the panel's own corner among equals.
+    fn free_corner(&self, width: f64, height: f64) -> (f64, f64) {
+        let at = |corner| match corner {
+            Corner::TopLeft => (10.0, 10.0),
+            Corner::TopRight => (AREA.0 - width - 10.0, 10.0),
+            Corner::Top => ((AREA.0 - width) / 2.0, 10.0),
+            Corner::BottomLeft => (10.0, AREA.1 - height - 10.0),
+            Corner::BottomRight => (AREA.0 - width - 10.0, AREA.1 - height - 10.0),
+        };
+        let inked = self.inked();
+        let hidden = |(x, y): (f64, f64)| {
+            let inside = |&&(px, py): &&(f64, f64)| {
+                (x - 3.0..=x + width + 3.0).contains(&px)
+                    && (y - 3.0..=y + height + 3.0).contains(&py)
+            };
+            inked.iter().filter(inside).count()
+        };
+        let others = [
+            Corner::TopLeft,
+            Corner::TopRight,
+            Corner::BottomLeft,
+            Corner::BottomRight,
+            Corner::Top,
+        ];
+        let (mut best, mut least) = (at(self.legend), hidden(at(self.legend)));
+        for place in others.map(at) {
+            let covered = hidden(place);
+            if covered < least {
+                (best, least) = (place, covered);
+            }
+        }
+        best
+    }
+
+    /// Points along the curves and the outlines of areas, some 5 pixels apart.
+    fn inked(&self) -> Vec<(f64, f64)> {
+        let mut points = Vec::new();
+        for curve in &self.curves {
+            let mut last: Option<(f64, f64)> = None;
+            for point in &curve.points {
+                let now = self.place(point);
+                if let Some((x, y)) = now {
+                    let (from_x, from_y) = last.filter(|_| !curve.dots).unwrap_or((x, y));
+                    let steps = ((x - from_x).hypot(y - from_y) / 5.0).ceil().max(1.0);
+                    for step in 1..=steps as usize {
+                        let share = step as f64 / steps;
+                        points.push((from_x + share * (x - from_x), from_y + share * (y - from_y)));
+                    }
+                }
+                last = now;
+            }
+        }
+        points
+    }
+
     fn draw_legend(&self, out: &mut String) {
         let named: Vec<&Curve> = self.curves.iter().filter(|c| !c.label.is_empty()).collect();
         if named.is_empty() {
@@ -235,13 +292,7 @@ impl Panel {
         // 7.5 pixels a character: a little more than the mean of the wider usual fonts at 13 pixels.
         let width = 46.0 + 7.5 * longest as f64;
         let height = LEGEND_LINE * named.len() as f64 + 8.0;
-        let (x, y) = match self.legend {
-            Corner::TopLeft => (10.0, 10.0),
-            Corner::TopRight => (AREA.0 - width - 10.0, 10.0),
-            Corner::Top => ((AREA.0 - width) / 2.0, 10.0),
-            Corner::BottomLeft => (10.0, AREA.1 - height - 10.0),
-            Corner::BottomRight => (AREA.0 - width - 10.0, AREA.1 - height - 10.0),
-        };
+        let (x, y) = self.free_corner(width, height);
         let _ = writeln!(
             out,
             "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" \
@@ -310,5 +361,25 @@ mod tests {
         // The gap starts a new stroke, and what is far outside is cut.
         assert!(text.contains("M0.00 300.00M400.00 0.00L400.00 -1200.00"), "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"));
+    }
+
+    #[test]
+    fn a_legend_gives_way_to_the_curves() {
+        let panel = |points: Vec<(f64, f64)>, legend| Panel {
+            title: String::new(),
+            x: Axis::linear("x", 0.0, 1.0),
+            y: Axis::linear("y", 0.0, 1.0),
+            curves: vec![Curve::line("name", BLUE, points)],
+            legend,
+        };
+        let rising = || vec![(0.0, 0.0), (1.0, 1.0)];
+        let (left, right) = ((10.0, 10.0), (AREA.0 - 110.0, AREA.1 - 50.0));
+        assert_eq!(panel(rising(), Corner::TopLeft).free_corner(100.0, 40.0), left);
+        assert_eq!(panel(rising(), Corner::BottomRight).free_corner(100.0, 40.0), right);
+        // Between two points far apart there is a line too.
+        assert_eq!(panel(rising(), Corner::TopRight).free_corner(100.0, 40.0), left);
+        let box_in = vec![(0.0, 0.95), (0.9, 0.95), (0.9, 0.3)];
+        let free = panel(box_in, Corner::TopLeft).free_corner(100.0, 40.0);
+        assert_eq!(free, (10.0, AREA.1 - 50.0));
     }
 }
