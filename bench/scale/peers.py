@@ -1,10 +1,15 @@
-"""One pass-by-pass learner of another library on a Parquet file: `peers.py sgd|xgboost FILE [PASSES]`."""
+"""One learner that does not need all rows at once, on a Parquet file: `peers.py NAME FILE [PASSES]`.
+
+Of other libraries: `sgd`, `xgboost` (external memory), `lightgbm` (its Dask form), `dask-ml` (logistic regression by
+ADMM). Of ours: `dask`. Those on Dask have two workers of one thread; their peak is that of the largest worker.
+"""
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -72,7 +77,74 @@ def xgboost(path: str, passes: int) -> tuple[float, int]:
     return total / rows, passes
 
 
+def on_dask(path: str, fit: Callable[[Any, Any, Any], tuple[Any, int]]) -> tuple[float, int]:
+    """A model fitted to Dask arrays of the row groups; its predictions are made here."""
+    import dask.array as da
+    from dask import delayed
+    from distributed import Client, LocalCluster
+
+    groups = pq.ParquetFile(path).metadata.num_row_groups
+    sizes = [pq.ParquetFile(path).metadata.row_group(k).num_rows for k in range(groups)]
+
+    def part(k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        table = pq.ParquetFile(path).read_row_group(k)
+        X = np.column_stack([table[name].to_numpy() for name in NAMES])
+        return X, table["y"].to_numpy()
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
+    ) as cluster, Client(cluster) as client:
+        parts = [delayed(part)(k) for k in range(groups)]
+        pairs = list(zip(parts, sizes, strict=True))
+        X = da.concatenate(
+            [da.from_delayed(p[0], (size, len(NAMES)), dtype=np.float32) for p, size in pairs]
+        )
+        y = da.concatenate([da.from_delayed(p[1], (size,), dtype=np.int8) for p, size in pairs])
+        model, rounds = fit(client, X, y)
+        total, rows = 0.0, 0
+        for features, labels in read(path):
+            total += log_loss(model.predict_proba(features)[:, 1], labels)
+            rows += len(labels)
+    return total / rows, rounds
+
+
+def ours(path: str, _: int) -> tuple[float, int]:
+    """This library on Dask."""
+    from properloss.dask import DaskProperLossClassifier
+
+    def fit(client: Any, X: Any, y: Any) -> tuple[Any, int]:
+        model = DaskProperLossClassifier(client=client, blocks=4).fit(X, y)
+        return model.to_local(), model.n_rounds_
+
+    return on_dask(path, fit)
+
+
+def lightgbm(path: str, passes: int) -> tuple[float, int]:
+    """LightGBM's Dask form: `passes` trees."""
+    from lightgbm.dask import DaskLGBMClassifier
+
+    def fit(client: Any, X: Any, y: Any) -> tuple[Any, int]:
+        model = DaskLGBMClassifier(client=client, n_estimators=passes, max_bin=63, verbose=-1)
+        return model.fit(X, y).to_local(), passes
+
+    return on_dask(path, fit)
+
+
+def dask_ml(path: str, passes: int) -> tuple[float, int]:
+    """dask-ml's logistic regression, by ADMM."""
+    from dask_ml.linear_model import LogisticRegression
+
+    def fit(_: Any, X: Any, y: Any) -> tuple[Any, int]:
+        model = LogisticRegression(max_iter=passes).fit(X, y)
+        return model, passes
+
+    return on_dask(path, fit)
+
+
+LEARNERS = {"sgd": sgd, "xgboost": xgboost, "lightgbm": lightgbm, "dask-ml": dask_ml, "dask": ours}
+
 if __name__ == "__main__":
     which, path, *rest = sys.argv[1:]
-    loss, passes = {"sgd": sgd, "xgboost": xgboost}[which](path, int(rest[0]) if rest else 5)
-    print(json.dumps({"log_loss": loss, "passes": passes}))
+    loss, passes = LEARNERS[which](path, int(rest[0]) if rest else 5)
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(json.dumps({"log_loss": loss, "passes": passes, "workers_mb": workers}))

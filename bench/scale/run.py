@@ -2,6 +2,7 @@
 
 Each line is one child process on one Parquet file (20 columns of 4 bytes). `memory`: the command with all
 rows in memory. `stream`: with `--memory`. `cache`: the same again from its cache, nothing decoded. Then
+the fit of rows that are made while they are read and never are a file (Python), and
 the passes of other libraries that hold one batch at a time. CPU is the processor time of all threads, which
 other programs on the machine change less than the clock.
 """
@@ -24,9 +25,10 @@ def main() -> None:
     parser.add_argument("--memory", default="256MB", help="for the streamed fits")
     parser.add_argument("--in-memory-up-to", type=float, default=1e7)
     parser.add_argument("--peers-up-to", type=float, default=1e7)
+    parser.add_argument("--generated-up-to", type=float, default=1e7, help="made twice: slow")
     parser.add_argument("--folder", help="where files go; removed in the end")
     args = parser.parse_args()
-    print(f"{'rows':>10} {'what':<22} {'seconds':>8} {'CPU s':>8} {'peak MB':>8} {'rounds':>6} {'log-loss':>9}")
+    print(f"{'rows':>10} {'what':<23} {'seconds':>8} {'CPU s':>8} {'peak MB':>8} {'rounds':>6} {'log-loss':>9}")
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
         folder = Path(name)
         for rows in (int(rows) for rows in args.rows):
@@ -44,20 +46,29 @@ def lines(path: Path, rows: int, folder: Path, args: argparse.Namespace) -> None
     if rows <= args.in_memory_up_to:
         table.append(("memory", fit))
     table += [(f"stream, {args.memory}", stream), (f"cache, {args.memory}", stream)]
+    if rows <= args.generated_up_to:
+        table.append((f"generated, {args.memory}", python("generated.py", rows, args.memory)))
     if rows <= args.peers_up_to:
         table.append(("SGDClassifier, 5 passes", python("peers.py", "sgd", path, 5)))
-        if find_spec("xgboost"):
-            table.append(("xgboost, 10 trees", python("peers.py", "xgboost", path, 10)))
+        table.append(("ours on Dask, 4 blocks", python("peers.py", "dask", path)))
+        for name, module, words in (
+            ("xgboost", "xgboost", "xgboost, 10 trees"),
+            ("lightgbm", "lightgbm", "LightGBM Dask, 10 trees"),
+            ("dask-ml", "dask_ml", "dask-ml, ADMM, 10"),
+        ):
+            if find_spec(module):
+                table.append((words, python("peers.py", name, path, 10)))
     for what, command in table:
         done = run(command)
         if done.code != 0:
-            print(f"{rows:>10} {what:<22} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+            print(f"{rows:>10} {what:<23} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
             continue
         said = json.loads(done.stdout)
         rounds = said.get("passes", said.get("iterations"))
+        peak = max(done.peak_mb, said.get("workers_mb", 0.0))
         loss = said["log_loss"] if "log_loss" in said else said["metrics"]["train"]["log_loss"]
         print(
-            f"{rows:>10} {what:<22} {done.seconds:>8.1f} {done.cpu:>8.1f} {done.peak_mb:>8.0f}"
+            f"{rows:>10} {what:<23} {done.seconds:>8.1f} {done.cpu:>8.1f} {peak:>8.0f}"
             f" {rounds:>6} {loss:>9.6f}",
             flush=True,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from properloss import _core, _registry
+from properloss import _core, _registry, _stream
 from properloss._card import CardMixin
 from properloss._docs import documented
 from properloss._export import ExportMixin
@@ -149,8 +149,16 @@ class ProperClassifier(
     # -- fit ---------------------------------------------------------------------------------
 
     @_checked
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows ``X`` and labels ``y``.
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        label: str | None = None,
+        memory_limit: int | str | None = None,
+    ) -> Self:
+        """Learn from rows ``X`` and labels ``y``, or from rows that are read batch by batch.
 
         Parameters
         ----------
@@ -158,17 +166,30 @@ class ProperClassifier(
             C-ordered ``float32`` and ``float64`` arrays are read where they lie; everything else
             is converted once. pandas, polars and Arrow tables keep their column names; columns of
             texts, categories, truth values and dates are encoded as the command line encodes them
-            (``coef_names_``), with the same bits.
+            (``coef_names_``), with the same bits. Without ``y``: a path or a list of paths (Parquet,
+            CSV; patterns such as ``"part-*.parquet"``), a ``pyarrow.dataset.Dataset``, a polars
+            ``LazyFrame``, or a re-iterable of batches ``(X, y)`` or ``(X, y, sample_weight)``. They
+            are decoded once into blocks on disk and need not fit into memory; ``n_rounds_`` then
+            says how often the blocks were asked (docs/scale.md).
         y : array-like of shape (n_samples,)
             Labels: any two values.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, not negative; a row of weight 0 counts as removed.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights, not negative; a row of weight 0 counts as removed. Of files the name of a column.
+        label : str, default=None
+            The column of the labels in files and tables that are read batch by batch; the last one by
+            default.
+        memory_limit : int or str, default=None
+            Bytes (or ``"2GB"``) that reading batch by batch may take, about; 1 GB by default.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
+        if is_streamed(X, y, label, memory_limit):
+            self._fit_stream(X, sample_weight, label, memory_limit)
+            self._warn_if_unfinished()
+            return self
         rows, classes, labels, weights = training_input(self, X, y, sample_weight)
         line = self._progress_line()
         task = self._task(rows, labels, weights, line)
@@ -186,6 +207,44 @@ class ProperClassifier(
         end_of_fit()
         self._warn_if_unfinished()
         return self
+
+    def _fit_stream(self, X: Any, sample_weight: Any, label: Any, memory_limit: Any) -> None:
+        """The fit of rows that are read batch by batch."""
+        if sample_weight is not None and not isinstance(sample_weight, str):
+            raise ValueError("sample_weight must be the name of a column here, or part of the batches")
+        source = _stream.Source(X, label, sample_weight)
+        classes = _stream.classes_of(source)
+        memory = _stream.parse_bytes(memory_limit)
+        blocks, totals, columns = _stream.write_blocks(source, classes, memory)
+        line = self._progress_line()
+        task: _core.BlockTask = {
+            "blocks": blocks,
+            "progress": line,
+            "checkpoint": self._checkpoint(),
+        }
+        fit = self._run_blocks(task, classes, totals)
+        self.classes_ = classes
+        self.__dict__.pop("_encoder", None)
+        self._set_fit(fit)
+        self.n_features_in_ = columns
+        set_names(self, source.names)
+        if line is not None:
+            loss = self.history_["loss"][-1] if self.n_iter_ else np.nan
+            line.close(self.n_iter_, loss, self.termination_)
+
+    def _run_blocks(
+        self, task: _core.BlockTask, classes: NDArray[Any], totals: NDArray[np.float64]
+    ) -> _core.Fit:
+        """Train on rows in blocks whose classes have these total weights."""
+        method = self._method()
+        if method["name"] == "certified":
+            raise ValueError(
+                f"{type(self).__name__} needs all rows in memory at once: its certificates look at"
+                " every row. Give X and y, or use another classifier"
+            )
+        # Of the rows the settings look at their weight in all.
+        settings = self._settings(cast("_core.Task", {"weights": totals}), method)
+        return _core.fit_blocks(task, method["name"], settings)
 
     def _task(
         self, rows: Any, labels: Any, weights: Any, line: ProgressLine | None, folds: Any = None
@@ -216,6 +275,9 @@ class ProperClassifier(
         self.history_ = fit.history
         self.n_iter_ = fit.iterations
         self.termination_ = fit.termination
+        self.__dict__.pop("n_rounds_", None)
+        if fit.rounds is not None:
+            self.n_rounds_ = fit.rounds
         self._set_derived()
 
     def _set_derived(self) -> None:
@@ -299,6 +361,31 @@ class ProperClassifier(
         except _core.NotFiniteError as error:
             raise explain_not_finite(self, rows, error) from None
 
+    def predict_to(
+        self,
+        path_in: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        path_out: str | os.PathLike[str],
+    ) -> int:
+        """Stream the probabilities of the rows of files to a file, in constant memory.
+
+        Parameters
+        ----------
+        path_in : str, path-like or list of them
+            Parquet or CSV files; columns are found by name if the classifier knows names.
+        path_out : str or path-like
+            A ``.parquet`` or ``.csv`` file with one column for each of ``classes_``. It appears whole or
+            not at all.
+
+        Returns
+        -------
+        rows : int
+            How many rows were written.
+        """
+        from properloss._predict_to import predict_to
+
+        check_is_fitted(self)
+        return predict_to(self, path_in, path_out)
+
     def report(
         self,
         X: Any,
@@ -380,6 +467,26 @@ class ProperClassifier(
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = getattr(self, "missing", "error") == "mean"
         return tags
+
+
+def is_streamed(X: Any, y: Any, label: Any, memory_limit: Any) -> bool:
+    """Whether rows are to be read batch by batch; what is only for those is refused elsewhere."""
+    if y is None and _stream.is_source(X):
+        return True
+    if label is not None or memory_limit is not None:
+        raise ValueError(
+            "label and memory_limit are for rows that are read batch by batch: a path, a"
+            " dataset, a LazyFrame or a re-iterable of batches, without y"
+        )
+    return False
+
+
+def set_names(estimator: Any, names: Any) -> None:
+    """The names of the columns, as scikit-learn keeps them."""
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
 
 def _attributes(model: _core.Model) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from properloss import _certificate, _core, _multiclass, _registry, _stream
-from properloss._base import ProperClassifier, _checked
+from properloss import _certificate, _core, _multiclass, _registry
+from properloss._base import ProperClassifier, _checked, is_streamed, set_names
 from properloss._docs import documented
 from properloss._folds import CV, engine_folds
 from properloss._input import (
@@ -126,6 +126,9 @@ class ProperLossClassifier(ProperClassifier):
     link_cost_ : LinkCost or None
         What the learned link cost on held-out rows beside logistic regression, in nats over all
         rows, and what it can cost at most, whatever the data (two classes).
+    link_error_bound_ : float or None
+        How far, in probability, the link can be from the one of scores that are not counted in cells
+        (docs/scale.md). None for files of older versions and three classes or more.
     n_iter_ : int
         Passes over the rows.
     stages_ : list of str
@@ -222,13 +225,11 @@ class ProperLossClassifier(ProperClassifier):
         self : object
             The fitted classifier.
         """
-        if y is None and _stream.is_source(X):
-            return self._fit_stream(X, sample_weight, groups, label, memory_limit)
-        if label is not None or memory_limit is not None:
-            raise ValueError(
-                "label and memory_limit are for rows that are read batch by batch: a path, a"
-                " dataset, a LazyFrame or a re-iterable of batches, without y"
-            )
+        if is_streamed(X, y, label, memory_limit):
+            check_blocks(self, groups)
+            self._fit_stream(X, sample_weight, label, memory_limit)
+            _multiclass.forget_several(self)
+            return self
         rows, classes, labels, weights = training_input(self, X, y, sample_weight, several=True)
         assert not isinstance(sample_weight, str)
         _, all_labels = np.unique(np.asarray(y), return_inverse=True)
@@ -284,57 +285,10 @@ class ProperLossClassifier(ProperClassifier):
         end_of_fit()
         return self
 
-    def _fit_stream(
-        self, X: Any, sample_weight: Any, groups: Any, label: Any, memory_limit: Any
-    ) -> Self:
-        check_blocks(self, groups)
-        if sample_weight is not None and not isinstance(sample_weight, str):
-            raise ValueError("sample_weight must be the name of a column here, or part of the batches")
-        source = _stream.Source(X, label, sample_weight)
-        classes = _stream.classes_of(source)
-        memory = _stream.parse_bytes(memory_limit)
-        blocks, totals, columns = _stream.write_blocks(source, classes, memory)
-        line = self._progress_line()
-        task: _core.BlockTask = {
-            "blocks": blocks,
-            "progress": line,
-            "checkpoint": self._checkpoint(),
-        }
-        fit = _core.fit_blocks(task, "proper", block_settings(self, classes, totals))
-        self.classes_ = classes
-        _multiclass.forget_several(self)
-        self.__dict__.pop("_encoder", None)
-        self._set_fit(fit)
-        self.n_features_in_ = columns
-        set_names(self, source.names)
-        if line is not None:
-            line.close(self.n_iter_, self.cv_results_["log_loss"], self.termination_)
-        return self
-
-    def predict_to(
-        self,
-        path_in: str | PathLike[str] | Sequence[str | PathLike[str]],
-        path_out: str | PathLike[str],
-    ) -> int:
-        """Stream the probabilities of the rows of files to a file, in constant memory.
-
-        Parameters
-        ----------
-        path_in : str, path-like or list of them
-            Parquet or CSV files; columns are found by name if the classifier knows names.
-        path_out : str or path-like
-            A ``.parquet`` or ``.csv`` file with one column for each of ``classes_``. It appears whole or
-            not at all.
-
-        Returns
-        -------
-        rows : int
-            How many rows were written.
-        """
-        from properloss._predict_to import predict_to
-
-        check_is_fitted(self)
-        return predict_to(self, path_in, path_out)
+    def _run_blocks(
+        self, task: _core.BlockTask, classes: NDArray[Any], totals: NDArray[np.float64]
+    ) -> _core.Fit:
+        return _core.fit_blocks(task, "proper", block_settings(self, classes, totals))
 
     def _forget_bound(self) -> None:
         """Rows of one group need not be independent, which the bound supposes."""
@@ -348,9 +302,11 @@ class ProperLossClassifier(ProperClassifier):
 
     def _set_learned(self, learned: dict[str, Any]) -> None:
         """What cross-validation weighed and found, of a fit or of a file."""
-        self.calibration_bound_ = self.link_cost_ = None
+        self.calibration_bound_ = self.link_cost_ = self.link_error_bound_ = None
         if not learned:
             return
+        if "link_error_bound" in learned:
+            self.link_error_bound_ = float(learned["link_error_bound"])
         path, links = (_columns(learned[name]) for name in ("path", "links"))
         self._fitted["learned"] = learned
         self.C_ = float(learned["c"])
@@ -395,8 +351,9 @@ class ProperLossClassifier(ProperClassifier):
             score_folds=None,
             **folds,
         )
-        # The bound was that of the weighted classes.
+        # The bounds were those of the weighted classes.
         self._forget_bound()
+        self.link_error_bound_ = None
         numbers = calibration.numbers
         self._model = self._model.recalibrated(
             numbers["slope"], numbers["intercept"], calibration.link
@@ -499,14 +456,6 @@ def block_settings(
         "smoothness": [float(value) for value in estimator.smoothness],
         "class_weight": factors,
     }
-
-
-def set_names(estimator: Any, names: Any) -> None:
-    """The names of the columns, as scikit-learn keeps them."""
-    if names is not None:
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 def _columns(rows: list[dict[str, float | str]]) -> dict[str, NDArray[np.float64]]:

@@ -116,10 +116,19 @@ class Source:
                     " Encode it first, or fit with the command line, which does"
                 )
 
+    def _read(self, columns: list[str]) -> Iterator[Any]:
+        """Batches of these columns; a file that cannot be read is named, with its row group."""
+        import pyarrow as pa
+
+        try:
+            yield from self._dataset.to_batches(columns=columns, batch_size=_BATCH)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(_culprit(self._dataset, columns, error)) from None
+
     def labels(self) -> Iterator[NDArray[Any]]:
         """The labels, batch by batch."""
         if self._batches is None:
-            for batch in self._dataset.to_batches(columns=[self._label], batch_size=_BATCH):
+            for batch in self._read([self._label]):
                 yield batch.column(0).to_numpy(zero_copy_only=False)
         else:
             for batch in self._batches:
@@ -132,7 +141,7 @@ class Source:
             return
         names = self.names or []
         wanted = [*names, self._label, *([] if self._weight is None else [self._weight])]
-        for batch in self._dataset.to_batches(columns=wanted, batch_size=_BATCH):
+        for batch in self._read(wanted):
             columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
             X = np.empty((batch.num_rows, len(names)), dtype=self._dtype())
             for j in range(len(names)):
@@ -155,6 +164,7 @@ class Source:
 
 def _dataset(paths: list[str]) -> Any:
     try:
+        import pyarrow
         import pyarrow.dataset as ds
     except ImportError as error:
         raise ImportError("reading files batch by batch needs pyarrow: pip install pyarrow") from error
@@ -181,7 +191,55 @@ def _dataset(paths: list[str]) -> Any:
         kind = formats[ending]
     else:
         raise ValueError(f"{found[0]}: its name must end in .parquet, .csv, .tsv or .feather")
-    return ds.dataset(found, format=kind)
+    try:
+        dataset = ds.dataset(found, format=kind)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{found[0]}: not a readable file: {_line(error)}") from None
+    _check_parts(dataset)
+    return dataset
+
+
+def _check_parts(dataset: Any) -> None:
+    """Several files are one table: every one has the columns of the first."""
+    import pyarrow as pa
+
+    first: str | None = None
+    names = list(dataset.schema.names)
+    for fragment in dataset.get_fragments():
+        try:
+            own = list(fragment.physical_schema.names)
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{fragment.path}: not a readable file: {_line(error)}") from None
+        first = fragment.path if first is None else first
+        lacking = [name for name in names if name not in own]
+        further = [name for name in own if name not in names]
+        if lacking or further:
+            what = f"lacks the columns {lacking}" if lacking else f"has the further columns {further}"
+            raise ValueError(f"{fragment.path}: it cannot be read after {first}: it {what}")
+
+
+def _culprit(dataset: Any, columns: list[str], error: Exception) -> str:
+    """Which file, and which of its row groups, cannot be read."""
+    import pyarrow as pa
+
+    for fragment in dataset.get_fragments():
+        path = getattr(fragment, "path", None)
+        try:
+            groups = fragment.split_by_row_group() if hasattr(fragment, "row_groups") else [fragment]
+            for number, group in enumerate(groups, start=1):
+                try:
+                    for _ in group.to_batches(columns=columns, batch_size=_BATCH):
+                        pass
+                except (pa.ArrowException, OSError) as found:
+                    where = f" row group {number} of {len(groups)}:" if len(groups) > 1 else ""
+                    return f"{path}:{where} not readable: {_line(found)}"
+        except (pa.ArrowException, OSError) as found:
+            return f"{path}: not a readable file: {_line(found)}"
+    return f"the rows cannot be read: {_line(error)}"
+
+
+def _line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
 
 
 def classes_of(source: Source) -> NDArray[Any]:

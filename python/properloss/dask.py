@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from properloss import _core
+from properloss._base import set_names
 from properloss._classifier import (
     ProperLossClassifier,
     block_settings,
     check_blocks,
-    set_names,
 )
 from properloss._docs import documented
 from properloss._input import as_rows

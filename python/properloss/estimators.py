@@ -114,6 +114,14 @@ class BregmanTronClassifier(ProperClassifier):
         )
         return _core.fit(task, "certified", self._certified_settings())
 
+    def _run_blocks(self, task: Any, classes: Any, totals: Any) -> _core.Fit:
+        if self.certified:
+            raise ValueError(
+                "certified=True needs all rows in memory at once: its certificates look at every row."
+                " Give X and y, or set certified=False"
+            )
+        return super()._run_blocks(task, classes, totals)
+
     def _certified_settings(self) -> dict[str, Any]:
         kept = ("slope_max", "scaling", "max_iter", "tol")
         proper = {**_registry.defaults("BregmanTronClassifier"), "slope_min": 0.01}

@@ -127,6 +127,22 @@ def test_frames_of_unknown_size_with_weights(client):
     )
 
 
+def test_arrays_of_unknown_size(client):
+    X, y = data(seed=12)
+    dX, dy = collections(X, y)
+    keep = dX[:, 0] > -0.5
+    dX, dy = dX[keep], dy[keep]
+    assert np.isnan(dX.chunks[0][0])
+    fit = DaskProperLossClassifier(client=client, blocks=1).fit(dX, dy)
+    kept = X[:, 0] > -0.5
+    local = ProperLossClassifier().fit(X[kept], y[kept])
+    assert bits(fit.to_local()) == bits(local)
+    assert fit.link_error_bound_ == local.link_error_bound_ < 1e-4
+    p = fit.predict_proba(dX)
+    assert isinstance(p, da.Array) and np.isnan(p.shape[0])
+    np.testing.assert_array_equal(p.compute(), local.predict_proba(X[kept]))
+
+
 def test_sparse_blocks(client):
     X, y = data(seed=4)
     X = np.where(X > 0.5, X, 0.0).astype(np.float64)

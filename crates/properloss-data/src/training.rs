@@ -35,6 +35,8 @@ pub struct Trained {
     pub options: Settings,
     /// The sum of the weights of the rows.
     pub total_weight: f64,
+    /// Rounds of questions to blocks, where the rows were in blocks and the method has no folds.
+    pub rounds: Option<usize>,
 }
 
 /// Where the state of a run goes, and how often.
@@ -118,7 +120,7 @@ impl Training {
 
     /// Whether rows in blocks will do: the method asks for sums over rows, and nothing else.
     pub fn streams(&self) -> bool {
-        self.name() == "proper"
+        self.name() != "certified"
     }
 
     /// The number of folds that it cross-validates with, if it does.
@@ -156,6 +158,20 @@ impl Training {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<Trained> {
+        let mut whole = None;
+        if self.method.option("cv").is_none() {
+            // One block fits into memory: it has the bits of the same rows there.
+            blocks.look_at_one(&mut |block| {
+                let sample = Sample::new(block.matrix(), block.labels(), block.weights());
+                whole = Some(match sample {
+                    Ok(sample) => self.run(&sample, stop, observer),
+                    Err(error) => Err(error.into()),
+                });
+            })?;
+        }
+        if let Some(trained) = whole {
+            return trained;
+        }
         let stop = || stop.load(Ordering::Relaxed);
         self.run_rows(&mut InBlocks::new(blocks, &stop)?, observer)
     }
@@ -179,7 +195,8 @@ impl Training {
                 estimator.run(rows, resume.as_deref(), &mut keeper)?
             }
         };
-        Ok(Trained { method: self.name(), fit, options, total_weight: shape.total_weight })
+        let rounds = Some(rows.rounds()).filter(|&rounds| rounds > 0);
+        Ok(Trained { method: self.name(), fit, options, total_weight: shape.total_weight, rounds })
     }
 
     /// The result is safe: the state has served.

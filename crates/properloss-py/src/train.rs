@@ -90,6 +90,12 @@ impl Fit {
         self.inner.iterations()
     }
 
+    /// Rounds of questions to blocks, of methods without folds.
+    #[getter]
+    fn rounds(&self) -> Option<usize> {
+        self.inner.rounds
+    }
+
     /// Why the run ended.
     #[getter]
     fn termination(&self) -> &'static str {

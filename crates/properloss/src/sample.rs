@@ -182,6 +182,23 @@ impl<'a> Sample<'a> {
         })
     }
 
+    /// Rows of a block, checked before: there may be none, or of one class. `None` if they have no weight.
+    pub(crate) fn of_block(
+        matrix: Matrix<'a>,
+        labels: &'a [u8],
+        weights: Option<&'a [f64]>,
+    ) -> Option<Self> {
+        let [negative, positive] = class_weights(labels, weights).ok()?;
+        let total_weight = negative + positive;
+        (total_weight > 0.0).then_some(Self {
+            matrix,
+            labels,
+            weights,
+            total_weight,
+            positive_weight: positive,
+        })
+    }
+
     /// The same rows and labels with other weights, without looking at the values again. Weight 0
     /// removes a row, so this is also how a fold is taken without a copy.
     pub fn with_weights(&self, weights: Option<&'a [f64]>) -> Result<Self> {

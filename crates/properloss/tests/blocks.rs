@@ -5,9 +5,13 @@ mod congruence;
 
 use congruence::Congruence;
 use properloss::Error;
+use properloss::link::LinkSpec;
 use properloss::proper::{Folds, ProperFit, ProperLoss};
-use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, Stop, Take};
+use properloss::rows::{
+    Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, InBlocks, Local, Rows, Stop, Take,
+};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
+use properloss::train::{Fit, Settings, Silent, Value, registry};
 
 /// Rows whose true link is not the sigmoid, so that the weights are fitted again under it.
 #[derive(Clone)]
@@ -253,4 +257,134 @@ fn what_blocks_cannot_do_is_said() {
     let bad = [0.0, f64::NAN];
     let matrix = Matrix::dense_f64(&bad, 2, 1).unwrap();
     assert!(matches!(Block::new(matrix, &[0, 1], None), Err(Error::NotFiniteCell { row: 1, .. })));
+}
+
+/// A method of the registry on blocks and on the same rows in memory.
+fn both(name: &str, given: &Settings, blocks: &InMemory<'_>) -> ((Fit, usize), Fit) {
+    let method = registry::method(name).unwrap();
+    let mut parts = InBlocks::new(blocks, &never).unwrap();
+    let (estimator, _) = method.build(given, &parts.shape()).unwrap();
+    let fit = estimator.run(&mut parts, None, &mut Silent).unwrap();
+    let data = blocks.data;
+    let weights = blocks.weighted.then_some(&data.weights[..]);
+    let on = |matrix| {
+        let sample = Sample::new(matrix, &data.y, weights).unwrap();
+        estimator.run(&mut Local::new(&sample), None, &mut Silent).unwrap()
+    };
+    let whole = match blocks.kind {
+        Kind::Sparse => {
+            let (offsets, indices, values) = sparse(&data.x, data.columns);
+            on(csr(&offsets, &indices, &values, data.columns))
+        }
+        _ => on(Matrix::dense_f64(&data.x, data.rows(), data.columns).unwrap()),
+    };
+    ((fit, parts.rounds()), whole)
+}
+
+fn furthest(a: &Fit, b: &Fit, data: &Data) -> f64 {
+    let matrix = Matrix::dense_f64(&data.x, data.rows(), data.columns).unwrap();
+    let (a, b) = (a.model.probabilities(matrix).unwrap(), b.model.probabilities(matrix).unwrap());
+    a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+fn words(pairs: &[(&str, Value)]) -> Settings {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// The methods under a fixed link: the same minimum, and a Newton step is one round.
+#[test]
+fn weights_under_a_fixed_loss_are_those_of_memory() {
+    let data = Data::new(3000, 5);
+    let word = |word: &str| Value::Word(word.into());
+    let cauchy = Value::Link(LinkSpec::builtin("cauchy"));
+    let runs = [
+        ("logistic", words(&[]), 1e-9),
+        ("logistic", words(&[("solver", word("newton-cg")), ("scaling", word("none"))]), 1e-9),
+        ("canonical", words(&[("link", cauchy), ("scaling", word("max-norm"))]), 1e-9),
+        ("logistic", words(&[("scaling", word("unit-rows"))]), 1e-9),
+        // Steps are as long in both, and their roundings add up.
+        ("glmtron", words(&[]), 1e-6),
+        ("averaged", words(&[("max_iter", Value::Count(40))]), 1e-6),
+    ];
+    for (name, given, tolerance) in &runs {
+        for (kind, weighted) in [(Kind::F64, true), (Kind::F32, false), (Kind::Sparse, true)] {
+            // The second block is empty.
+            let blocks = InMemory::new(&data, kind, weighted, &[0, 700, 700, 2999]);
+            let ((fit, rounds), whole) = both(name, given, &blocks);
+            let apart = furthest(&fit, &whole, &data);
+            assert!(apart < *tolerance, "{name} {given:?}: {apart}");
+            assert_eq!(fit.termination, whole.termination, "{name} {given:?}");
+            let newton = *name != "averaged" && *name != "glmtron" && !given.contains_key("solver");
+            if newton {
+                // Scaling, second moments, the start, its matrix; line searches may look further.
+                let most = 2 * fit.iterations() + 4;
+                assert!(rounds <= most, "{name} {given:?}: {rounds} rounds, {most}");
+            }
+        }
+    }
+}
+
+/// The methods that learn the link: two rounds an iteration, scores counted in cells.
+#[test]
+fn links_are_learned_from_counted_scores() {
+    let data = Data::new(4000, 4);
+    let quadratic = words(&[("objective", Value::Word("quadratic".into()))]);
+    let from_line =
+        words(&[("initial_link", Value::Link("clipped-line:0.5,0.5".parse().unwrap()))]);
+    let runs = [
+        ("labels", words(&[]), 1e-3),
+        ("refit", words(&[]), 1e-3),
+        ("bregmantron", words(&[]), 1e-3),
+        ("bregmantron", quadratic, 1e-3),
+        ("bregmantron", from_line, 1e-3),
+        ("approx", words(&[]), 1e-3),
+        ("slisotron", words(&[]), 0.05),
+    ];
+    for (name, mut given, tolerance) in runs {
+        given.insert("max_iter".into(), Value::Count(60));
+        for weighted in [false, true] {
+            let blocks = InMemory::new(&data, Kind::F64, weighted, &[0, 900, 2000]);
+            let ((fit, rounds), whole) = both(name, &given, &blocks);
+            let apart = furthest(&fit, &whole, &data);
+            println!("{name}: {apart:.1e}, {} iterations, {rounds} rounds", fit.iterations());
+            assert!(apart < tolerance, "{name} {given:?}: {apart}");
+            assert!(rounds <= 2 * fit.iterations() + 4, "{name}: {rounds}");
+            let (loss, other) = (fit.loss().unwrap(), whole.loss().unwrap());
+            assert!((loss - other).abs() < tolerance, "{name}: {loss} {other}");
+        }
+    }
+}
+
+/// Parts of the rows may be of one class, and who answers first changes nothing.
+#[test]
+fn one_class_blocks_and_the_order_of_answers() {
+    let mut data = Data::new(1000, 3);
+    data.y[..300].fill(0);
+    for name in ["logistic", "labels"] {
+        let mut blocks = InMemory::new(&data, Kind::F64, false, &[0, 300]);
+        let ((fit, _), whole) = both(name, &Settings::new(), &blocks);
+        assert!(furthest(&fit, &whole, &data) < 1e-3);
+        blocks.backwards = true;
+        let ((again, _), _) = both(name, &Settings::new(), &blocks);
+        assert_eq!(furthest(&fit, &again, &data), 0.0);
+    }
+    let blocks = InMemory::new(&data, Kind::F64, false, &[0, 300]);
+    let certified = registry::method("certified").unwrap();
+    let mut parts = InBlocks::new(&blocks, &never).unwrap();
+    let (estimator, _) = certified.build(&Settings::new(), &parts.shape()).unwrap();
+    let error = estimator.run(&mut parts, None, &mut Silent).unwrap_err();
+    assert!(error.to_string().contains("needs all rows in memory"), "{error}");
+}
+
+/// A fit says how far counting its scores can have moved its link.
+#[test]
+fn the_error_of_the_link_is_bounded_and_small() {
+    let data = Data::new(20_000, 6);
+    let blocks = InMemory::new(&data, Kind::F32, false, &[0, 5000]);
+    let options = ProperLoss::default();
+    let fit = options.fit_blocks(&blocks, &never).unwrap();
+    assert!(fit.link_error_bound > 0.0 && fit.link_error_bound < 1e-4, "{}", fit.link_error_bound);
+    let whole = local(&options, &data, Kind::F32, false);
+    let apart = (fit.link_error_bound - whole.link_error_bound).abs();
+    assert!(apart < 1e-3 * whole.link_error_bound, "{apart}");
 }

@@ -250,10 +250,12 @@ impl Finished<'_> {
         if let Some(proper) = &trained.fit.proper {
             talk.say(proper_words(proper));
         } else {
+            let rounds = trained.rounds.map(|rounds| format!(" ({rounds} rounds over the blocks)"));
             talk.say(format!(
-                "{} after {} iterations, loss {}",
+                "{} after {} iterations{}, loss {}",
                 termination_words(fit.termination),
                 fit.iterations(),
+                rounds.unwrap_or_default(),
                 short(fit.loss().unwrap_or(f64::NAN)),
             ));
         }
@@ -309,6 +311,9 @@ fn summary_json(
     if !trained.fit.certificates.is_empty() {
         value["certificates"] =
             json!({"iterations": trained.fit.certificates.len(), "violated": violated});
+    }
+    if let Some(rounds) = trained.rounds {
+        value["rounds"] = json!(rounds);
     }
     if let Some(proper) = &trained.fit.proper {
         value["proper"] = learned(proper);

@@ -54,6 +54,13 @@ pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
         if let Some(fitted) = fitted {
             text.push_str(&provenance(fitted));
         }
+        if let Some(bound) = fitted.and_then(link_error_bound) {
+            text.push_str(&format!(
+                "{:<11} its link was fitted to counted scores: at most {} from the uncounted one\n",
+                "link error",
+                short(bound),
+            ));
+        }
         if let AnyFile::Model(model) = &any {
             let [negative, positive] = &model.classes;
             text.push_str(&format!("{:<11} {negative:?} (0), {positive:?} (1)\n", "classes"));
@@ -70,6 +77,11 @@ pub fn run(args: &InspectArgs, talk: Talk) -> Result<()> {
         text
     };
     talk.result(text, &json)
+}
+
+/// What counting scores can have changed in the link, in probability.
+fn link_error_bound(fitted: &Fitted) -> Option<f64> {
+    fitted.learned.as_ref()?.get("link_error_bound")?.as_f64()
 }
 
 fn provenance(fitted: &Fitted) -> String {

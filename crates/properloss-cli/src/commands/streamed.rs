@@ -194,7 +194,10 @@ pub(super) fn finish(
     count_words(weight, cached.blocks.rows() as usize, talk);
     let start = Instant::now();
     let trained = {
-        let progress = Progress::iterations(talk, 1, "cross-validating");
+        let progress = match trainer.max_iter() {
+            Some(length) => Progress::iterations(talk, length, "iterations"),
+            None => Progress::iterations(talk, 1, "cross-validating"),
+        };
         trainer.run_blocks(&cached.blocks, &STOP, &mut Watch::new(&progress))?
     };
     let seconds = start.elapsed().as_secs_f64();

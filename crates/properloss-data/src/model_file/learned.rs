@@ -30,6 +30,7 @@ pub fn learned(proper: &ProperFit) -> Value {
         "path": path,
         "scaling_weights": proper.scaling_weights,
         "links": links(&proper.links),
+        "link_error_bound": number(proper.link_error_bound),
         "certificate": FitCertificate::of(proper),
     })
 }

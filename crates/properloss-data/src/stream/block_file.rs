@@ -260,4 +260,15 @@ impl Blocks for BlockFile {
     ) -> properloss::Result<()> {
         self.for_each(|number, block| take(block.answer(question, number, stop)?))
     }
+
+    fn look_at_one(&self, look: &mut dyn FnMut(Block<'_>)) -> properloss::Result<bool> {
+        if self.entries.len() != 1 {
+            return Ok(false);
+        }
+        self.for_each(|_, block| {
+            look(block);
+            Ok(())
+        })?;
+        Ok(true)
+    }
 }

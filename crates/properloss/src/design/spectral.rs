@@ -1,6 +1,7 @@
 //! The largest eigenvalue of `E[x̃ x̃']`: the curvature bound behind a safe step size.
 
 use super::{Design, statistics};
+use crate::error::Result;
 
 /// An estimate of `λ_max(E[x̃ x̃'])` from below and a bound from above.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,17 +35,35 @@ impl Design<'_> {
         let total: f64 = (0..self.rows()).map(weight).sum();
         let norms = self.row_norms();
         let trace = (0..self.rows()).map(|i| weight(i) * norms[i] * norms[i]).sum::<f64>() / total;
-        let mut v = starting_vector(self.dimension());
         let mut z = norms;
+        let product = |v: &[f64], a_v: &mut [f64]| {
+            self.scores(v, &mut z);
+            for (i, z) in z.iter_mut().enumerate() {
+                *z *= weight(i) / total;
+            }
+            self.adjoint(&z, a_v);
+            Ok(())
+        };
+        let norm = SpectralNorm::of(self.dimension(), trace, tolerance, max_iter, product);
+        norm.unwrap_or(SpectralNorm { estimate: 0.0, upper_bound: trace, iterations: 0 })
+    }
+}
+
+impl SpectralNorm {
+    /// The same of a matrix that is known by its products `A v` and its trace.
+    pub(crate) fn of(
+        dimension: usize,
+        trace: f64,
+        tolerance: f64,
+        max_iter: usize,
+        mut product: impl FnMut(&[f64], &mut [f64]) -> Result<()>,
+    ) -> Result<Self> {
+        let mut v = starting_vector(dimension);
         let mut a_v = vec![0.0; v.len()];
         let (mut estimate, mut residual, mut iterations) = (0.0, trace, 0);
         for _ in 0..max_iter {
             iterations += 1;
-            self.scores(&v, &mut z);
-            for (i, z) in z.iter_mut().enumerate() {
-                *z *= weight(i) / total;
-            }
-            self.adjoint(&z, &mut a_v);
+            product(&v, &mut a_v)?;
             estimate = dot(&v, &a_v);
             let squares = v.iter().zip(&a_v).map(|(v, a)| (a - estimate * v).powi(2)).sum::<f64>();
             residual = squares.sqrt();
@@ -55,7 +74,7 @@ impl Design<'_> {
             v.iter_mut().zip(&a_v).for_each(|(v, a)| *v = a / norm);
         }
         let upper_bound = trace.min(estimate.max(trace - estimate) + residual).max(estimate);
-        SpectralNorm { estimate, upper_bound, iterations }
+        Ok(Self { estimate, upper_bound, iterations })
     }
 }
 

@@ -139,6 +139,9 @@ pub struct ProperFit {
     pub point_scores: Vec<f64>,
     /// What the link cost on held-out rows, on the averaged path: beside logistic regression.
     pub link_cost: LinkCost,
+    /// How far, in probability, counting the held-out scores in cells can have moved the link from the
+    /// one of scores kept one by one ([`SmoothLink::error_bound`](smooth::SmoothLink::error_bound)).
+    pub link_error_bound: f64,
     /// The calibration certificate at 95 %; see [`ProperLoss::calibration_bound`].
     pub calibration_bound: Option<FitBound>,
     /// The fold of every training row; empty for rows in blocks.

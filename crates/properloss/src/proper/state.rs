@@ -75,6 +75,8 @@ struct Outcome {
     before: f64,
     /// What that link cost against the sigmoid.
     link_cost: LinkCost,
+    /// What counting scores in cells may have changed in the link.
+    link_error: f64,
 }
 
 /// The state of a fit.
@@ -255,6 +257,7 @@ impl State {
                 self.at = if skipped {
                     let (models, before) = (path.w.clone(), link.score);
                     let link_cost = LinkCost::of(&link, rows.total_weight)?;
+                    let link_error = link.error_bound(&path.scored.bins)?;
                     At::Done(Box::new(Outcome {
                         path: *path,
                         link,
@@ -262,6 +265,7 @@ impl State {
                         refit_share: 0.0,
                         before,
                         link_cost,
+                        link_error,
                     }))
                 } else {
                     At::Refit(path, Box::new(link))
@@ -302,7 +306,8 @@ impl State {
         let loss = -link.score / rows.total_weight;
         let w = model_of_all(rows, &models);
         self.see(w, Some(link.v.clone()), loss, share, &scored);
-        Ok(Outcome { path, link, models, refit_share: share, before, link_cost })
+        let link_error = link.error_bound(&scored.bins)?;
+        Ok(Outcome { path, link, models, refit_share: share, before, link_cost, link_error })
     }
 
     /// The iteration that led to a point of the path.
@@ -358,7 +363,7 @@ impl State {
             None => self.prepare_again(options, &source, &halt)?,
         };
         let At::Done(outcome) = self.at else { return Err(Error::Interrupted) };
-        let Outcome { path, link, models, refit_share, before, link_cost } = *outcome;
+        let Outcome { path, link, models, refit_share, before, link_cost, link_error } = *outcome;
         let rows = prepared.rows(&source)?;
         let here =
             rows.here([&models, &path.likeliest], &halt).map_err(|halted| rows.why(halted))?;
@@ -381,6 +386,7 @@ impl State {
             held_out_scores,
             point_scores,
             link_cost,
+            link_error_bound: link_error,
             calibration_bound: None,
             folds: folds.to_vec(),
             passes: self.passes,

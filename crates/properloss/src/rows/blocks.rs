@@ -10,8 +10,7 @@
 //! the bits*, and who holds them, or when they answer, does not. One block gives the bits of the same
 //! rows in memory.
 
-use super::{Answer, ByScore, Question, RowState, Rows, Shape, fingerprint};
-use crate::design::FittedScaling;
+use super::fingerprint;
 use crate::error::{Error, Result, row_weights, same_length};
 use crate::proper::{BlockAnswer, BlockQuestion};
 use crate::sample::Matrix;
@@ -143,110 +142,9 @@ pub trait Blocks: Send + Sync {
 
     /// Puts a question to every block and hands the answers on *in the order of the blocks*.
     fn ask(&self, question: &BlockQuestion, stop: Stop<'_>, take: Take<'_>) -> Result<()>;
-}
 
-/// All rows of some blocks, for the methods that ask in parts.
-pub struct InBlocks<'a> {
-    blocks: &'a dyn Blocks,
-    shape: Shape,
-    stop: &'a (dyn Fn() -> bool + Send + Sync),
-}
-
-impl std::fmt::Debug for InBlocks<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InBlocks").field("shape", &self.shape).finish_non_exhaustive()
+    /// Shows the one block to `look`, where there is one only and it can be had here; says whether it did.
+    fn look_at_one(&self, _look: &mut dyn FnMut(Block<'_>)) -> Result<bool> {
+        Ok(false)
     }
-}
-
-const SCALING: FittedScaling = FittedScaling::None;
-
-impl<'a> InBlocks<'a> {
-    /// Both classes must occur, and the blocks must have the same columns. `stop` ends a run.
-    pub fn new(blocks: &'a dyn Blocks, stop: &'a (dyn Fn() -> bool + Send + Sync)) -> Result<Self> {
-        let facts = blocks.facts();
-        let (mut rows, mut weights) = (0, [0.0; 2]);
-        let columns = facts.iter().find(|facts| facts.rows > 0).map_or(0, |facts| facts.columns);
-        for (number, facts) in facts.iter().enumerate().filter(|(_, facts)| facts.rows > 0) {
-            if facts.columns != columns {
-                return Err(Error::BlockColumns {
-                    block: number,
-                    columns: facts.columns as usize,
-                    expected: columns as usize,
-                });
-            }
-            rows += facts.rows;
-            weights[0] += facts.weights[0];
-            weights[1] += facts.weights[1];
-        }
-        for (what, length) in [("rows", rows), ("columns", columns)] {
-            if length == 0 {
-                return Err(Error::TooShort { what, length: 0, minimum: 1 });
-            }
-        }
-        let total = weights[0] + weights[1];
-        if !(total > 0.0 && total.is_finite()) {
-            let (what, expected) = ("the sum of the weights", "positive and finite");
-            return Err(Error::OutOfDomain { what, value: total, expected });
-        }
-        if weights.contains(&0.0) {
-            return Err(Error::OneClass { label: u8::from(weights[0] == 0.0) });
-        }
-        let shape = Shape {
-            rows: rows as usize,
-            columns: columns as usize,
-            total_weight: total,
-            base_rate: weights[1] / total,
-        };
-        Ok(Self { blocks, shape, stop })
-    }
-}
-
-impl Rows for InBlocks<'_> {
-    fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    fn stored(&self) -> usize {
-        self.blocks.facts().iter().map(|facts| facts.stored as usize).sum()
-    }
-
-    fn ask(&mut self, _: &Question<'_>) -> Result<Answer> {
-        Err(needs_memory())
-    }
-
-    fn by_score(&mut self) -> Result<ByScore<'_>> {
-        Err(needs_memory())
-    }
-
-    fn ordered(&mut self) -> Result<ByScore<'_>> {
-        Err(needs_memory())
-    }
-
-    fn scaling(&self) -> (&FittedScaling, bool) {
-        (&SCALING, true)
-    }
-
-    fn blocks(&self) -> Option<&dyn Blocks> {
-        Some(self.blocks)
-    }
-
-    fn interrupted(&self) -> bool {
-        (self.stop)()
-    }
-
-    fn state(&self) -> RowState {
-        RowState::default()
-    }
-
-    fn restore(&mut self, _: RowState) -> Result<()> {
-        Ok(())
-    }
-
-    fn fingerprint(&self) -> u64 {
-        fingerprint::mixed(self.blocks.facts().iter().map(|facts| facts.fingerprint))
-    }
-}
-
-fn needs_memory() -> Error {
-    Error::NeedsMemory { what: "this method" }
 }

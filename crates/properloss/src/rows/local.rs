@@ -71,6 +71,27 @@ impl<'a> Local<'a> {
         }
     }
 
+    /// Rows of a block under a scaling that was fitted to all rows.
+    pub(super) fn scaled(
+        sample: &Sample<'a>,
+        scaling: FittedScaling,
+        intercept: Intercept,
+    ) -> Result<Self> {
+        let design = Design::with_unchecked_values(sample.matrix(), scaling, intercept)?;
+        Ok(Self { design, ..Self::new(sample) })
+    }
+
+    /// `h = ω`, for the questions that ask for sums over curvatures.
+    pub(super) fn take_uniform_curvature(&mut self) {
+        let (sample, total) = (&self.sample, self.weight_sum());
+        self.curvature = (0..sample.rows()).map(|i| sample.weight(i) / total).collect();
+    }
+
+    /// The scores, which the rows then no longer have.
+    pub(super) fn take_numbers(&mut self) -> Vec<f64> {
+        std::mem::take(&mut self.numbers)
+    }
+
     /// The same; every question is refused once `stop` is true.
     pub fn with_stop(mut self, stop: &'a AtomicBool) -> Self {
         self.stop = Some(stop);

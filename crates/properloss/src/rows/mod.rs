@@ -9,20 +9,25 @@
 //!
 //! What a row needs between two questions (its score, its prediction) stays with the rows and can be
 //! handed out as a [`RowState`], so that a run can be taken up again. [`Local`] answers for rows that
-//! lie in memory, borrowed and never copied. Answers of several parts are merged in a fixed order
+//! lie in memory, borrowed and never copied, [`InBlocks`] for blocks that lie elsewhere. Answers of several parts are merged in a fixed order
 //! ([`Answer::merge`]), so that the bits do not depend on who holds which part.
 
 mod blocks;
 mod by_score;
+mod counted;
 mod fingerprint;
+mod in_blocks;
 mod local;
+mod program;
 mod question;
 mod terms;
 
 pub use crate::proper::{BlockAnswer, BlockQuestion};
-pub use blocks::{Block, BlockFacts, Blocks, InBlocks, Stop, Take};
+pub use blocks::{Block, BlockFacts, Blocks, Stop, Take};
 pub use by_score::ByScore;
+pub use in_blocks::InBlocks;
 pub use local::Local;
+pub(crate) use program::{Program, Told};
 pub use question::{Answer, LinkRef, Predictions, Question};
 
 use std::borrow::Cow;
@@ -66,6 +71,17 @@ pub struct RowState {
     pub pieces: Vec<u32>,
 }
 
+/// What a method needs of a row's previous iteration, for rows that keep no number of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carry {
+    /// Nothing.
+    Nothing,
+    /// Its score.
+    Scores,
+    /// Its prediction.
+    Predictions,
+}
+
 /// Rows that answer.
 pub trait Rows: Send + Sync {
     /// What is known of them.
@@ -83,6 +99,19 @@ pub trait Rows: Send + Sync {
 
     /// The same order once more, as long as the scores have not moved.
     fn ordered(&mut self) -> Result<ByScore<'_>>;
+
+    /// What [`by_score`](Self::by_score) has to find again where rows keep nothing.
+    fn carry(&mut self, _carry: Carry) {}
+
+    /// The link whose values at the scores are the predictions, for rows that keep none.
+    fn take_link(&mut self, _link: &dyn InverseLink) -> Result<()> {
+        Ok(())
+    }
+
+    /// Rounds of questions to blocks that were made.
+    fn rounds(&self) -> usize {
+        0
+    }
 
     /// The scaling that was put over the rows, and whether there is an intercept.
     fn scaling(&self) -> (&FittedScaling, bool);

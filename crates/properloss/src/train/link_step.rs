@@ -7,7 +7,7 @@ use super::sorted_loss::mean_loss_sorted;
 use crate::chain::{ChainProblem, Objective, Workspace, fit_link_with, minimal_top};
 use crate::error::Result;
 use crate::link::{InverseLink, PiecewiseLink};
-use crate::rows::{ByScore, Rows};
+use crate::rows::{ByScore, Carry, Rows};
 
 /// The link `u_t`, and the room of its update.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -15,16 +15,6 @@ pub struct LinkStep {
     link: PiecewiseLink,
     #[cfg_attr(feature = "serde", serde(skip))]
     workspace: Workspace,
-}
-
-/// What a target needs of the iteration before it, by row: the rows carry it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Needs {
-    Nothing,
-    /// `u_t⁻¹(ŷ_t)`: the scores before Step 1.
-    Scores,
-    /// `ŷ_t`.
-    Predictions,
 }
 
 /// What Steps 3 and 4 did.
@@ -42,6 +32,7 @@ impl LinkStep {
     pub fn start(options: &BregmanTron, rows: &mut dyn Rows) -> Result<Self> {
         // u_0 = clip(a z + b) with b = u_0(0) = the base rate, and ŷ_0 constant at it.
         let base_rate = rows.shape().base_rate;
+        rows.carry(needs(options));
         let workspace = Workspace::new();
         let Some(link) = options.initial_link.clone() else {
             let a = options.slope_max;
@@ -50,19 +41,19 @@ impl LinkStep {
             let mut step = Self { link, workspace };
             let by_score = rows.by_score()?;
             match needs(options) {
-                Needs::Nothing => {}
-                Needs::Scores => by_score.carried.clone_from(by_score.numbers),
-                Needs::Predictions => *by_score.carried = vec![base_rate; by_score.numbers.len()],
+                Carry::Nothing => {}
+                Carry::Scores => by_score.carried.clone_from(by_score.numbers),
+                Carry::Predictions => *by_score.carried = vec![base_rate; by_score.numbers.len()],
             }
             step.fit(options, by_score)?;
             return Ok(step);
         };
-        if needs(options) == Needs::Scores {
+        if needs(options) == Carry::Scores {
             let by_score = rows.by_score()?;
             by_score.carried.clone_from(by_score.numbers);
         }
         rows.predict(&link)?;
-        if needs(options) == Needs::Predictions {
+        if needs(options) == Carry::Predictions {
             let by_score = rows.ordered()?;
             by_score.carried.clone_from(by_score.numbers);
         }
@@ -91,7 +82,7 @@ impl LinkStep {
             || fit_link_with(solution, z, end_slope),
         );
         self.link = PiecewiseLink::new(knots?)?;
-        if needs(options) == Needs::Scores {
+        if needs(options) == Carry::Scores {
             rows.order.scatter(rows.order.scores(), rows.carried)?;
         }
         let (order, sample) = (rows.order, rows.sample);
@@ -100,7 +91,7 @@ impl LinkStep {
             || mean_loss_sorted(self.link.knots(), order, &sample),
         );
         predicted?;
-        if needs(options) == Needs::Predictions {
+        if needs(options) == Carry::Predictions {
             rows.carried.copy_from_slice(rows.numbers);
         }
         Ok(LinkFit { slope_min: n, slope_max: cap, change: change?, loss })
@@ -160,12 +151,13 @@ impl LinkStep {
     }
 }
 
-/// What the next target needs of this iteration.
-fn needs(options: &BregmanTron) -> Needs {
+/// What the next target needs of this iteration, by row: `u_t⁻¹(y_hat_t)`, which are the scores before
+/// Step 1, or `y_hat_t`. The rows carry it.
+fn needs(options: &BregmanTron) -> Carry {
     match (options.target, options.objective) {
-        (Target::Previous, LinkObjective::Bregman) => Needs::Scores,
-        (Target::Previous, LinkObjective::Quadratic) => Needs::Predictions,
-        _ => Needs::Nothing,
+        (Target::Previous, LinkObjective::Bregman) => Carry::Scores,
+        (Target::Previous, LinkObjective::Quadratic) => Carry::Predictions,
+        _ => Carry::Nothing,
     }
 }
 

@@ -75,6 +75,10 @@ impl Trainer for Slisotron {
         Ok(SlisotronState { descent, link, regression })
     }
 
+    fn resumed(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Result<()> {
+        rows.take_link(&state.link)
+    }
+
     fn step(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Stepped {
         // Step 1: w_{t+1} = w_t - η E[(u_t(w_t·x) - y) x].
         let moved = state.descent.advance(rows, self.step_options())?;
@@ -87,6 +91,7 @@ impl Trainer for Slisotron {
         let link_change = moves.fold(0.0, f64::max);
         let loss = by_score.mean_loss(&state.link);
         by_score.predict(&state.regression.values)?;
+        rows.take_link(&state.link)?;
         let steepest = match self.isotonic {
             Isotonic::Pav => f64::INFINITY,
             Isotonic::Lipschitz => 1.0,

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::link::LinkSpec;
 use crate::proper::curve::Curve;
 use crate::proper::folds::{Assignment, Dealer};
-use crate::rows::Block;
+use crate::rows::{Block, Program, Told};
 
 /// A question to a block: plain data that can be sent. How its rows are weighed and dealt to folds
 /// comes with it, so that a block keeps nothing between questions.
@@ -39,12 +39,31 @@ pub(super) struct Dealt {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Ask {
-    Gather { step: u64, limit: u64 },
-    Moments { shift: Vec<f64>, unit: Vec<f64> },
-    LaneSums { curve: CurveSpec, first: usize, w: Vec<Lane> },
-    Losses { w: Vec<Vec<Lane>> },
-    Grams { curve: CurveSpec, w: Vec<f64> },
-    Scored { w: Vec<Vec<Lane>> },
+    Gather {
+        step: u64,
+        limit: u64,
+    },
+    Moments {
+        shift: Vec<f64>,
+        unit: Vec<f64>,
+    },
+    LaneSums {
+        curve: CurveSpec,
+        first: usize,
+        w: Vec<Lane>,
+    },
+    Losses {
+        w: Vec<Vec<Lane>>,
+    },
+    Grams {
+        curve: CurveSpec,
+        w: Vec<f64>,
+    },
+    Scored {
+        w: Vec<Vec<Lane>>,
+    },
+    /// Of a method with one model and no folds.
+    Program(Box<Program>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -58,6 +77,7 @@ pub(super) enum Reply {
     Losses(Lane),
     Grams(Box<FoldGrams>),
     Scored(Box<Scored>),
+    Told(Box<Told>),
 }
 
 /// A [`Curve`] as data.
@@ -88,6 +108,12 @@ impl CurveSpec {
 }
 
 impl Dealt {
+    /// Nobody is held out.
+    fn nobody() -> Self {
+        let (before, mean, factor) = Default::default();
+        Self { class_weight: [1.0; 2], folds: 0, seed: 0, before, mean, factor }
+    }
+
     /// Weights and folds of a block's rows.
     fn split(&self, block: &Block<'_>, number: usize) -> Result<Split> {
         let columns = block.matrix.columns();
@@ -111,6 +137,11 @@ impl Dealt {
 }
 
 impl BlockQuestion {
+    /// A question of a method without folds.
+    pub(crate) fn of(program: Program) -> Self {
+        Self { dealt: Dealt::nobody(), ask: Ask::Program(Box::new(program)) }
+    }
+
     /// The bytes of the question.
     #[cfg(feature = "serde")]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -131,6 +162,10 @@ impl BlockQuestion {
     ) -> Result<BlockAnswer> {
         if block.labels.is_empty() {
             return Ok(BlockAnswer(Reply::Nothing));
+        }
+        if let Ask::Program(program) = &self.ask {
+            let told = program.answer(block)?.map(|told| Reply::Told(Box::new(told)));
+            return Ok(BlockAnswer(told.unwrap_or(Reply::Nothing)));
         }
         let split = self.dealt.split(block, number)?;
         let rows = FoldBlock { matrix: block.matrix, labels: block.labels, split: &split };
@@ -161,12 +196,22 @@ impl BlockQuestion {
                 rows.scores(w, &mut z, stop).map_err(halted)?;
                 Reply::Scored(Box::new(rows.scored(&z)?))
             }
+            Ask::Program(_) => Reply::Nothing,
         };
         Ok(BlockAnswer(reply))
     }
 }
 
 impl BlockAnswer {
+    /// What a block told a method without folds; `None` if it has no weight.
+    pub(crate) fn told(self) -> Result<Option<Told>> {
+        match self.0 {
+            Reply::Told(told) => Ok(Some(*told)),
+            Reply::Nothing => Ok(None),
+            _ => Err(Error::WrongAnswer { expected: "answers to one question" }),
+        }
+    }
+
     /// The bytes of the answer.
     #[cfg(feature = "serde")]
     pub fn to_bytes(&self) -> Vec<u8> {

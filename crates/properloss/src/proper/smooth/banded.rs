@@ -60,6 +60,25 @@ impl Factor {
         true
     }
 
+    /// The diagonal of `H^-1` and the one beside it, from `L' Z = D^-1 L^-1` (Takahashi):
+    ///
+    /// ```text
+    /// z_ij = [i = j]/d_i - l1_{i+1} z_{i+1,j} - l2_{i+2} z_{i+2,j}        i <= j <= i + 2
+    /// ```
+    pub fn inverse_band(&self) -> (Vec<f64>, Vec<f64>) {
+        let size = self.pivot.len();
+        let (mut own, mut next) = (vec![0.0; size], vec![0.0; size]);
+        for i in (0..size).rev() {
+            let at = |part: &[f64], i: usize| part.get(i).copied().unwrap_or(0.0);
+            let (l1, l2) = (at(&self.first, i + 1), at(&self.second, i + 2));
+            let (z11, z12, z22) = (at(&own, i + 1), at(&next, i + 1), at(&own, i + 2));
+            let (z01, z02) = (-l1 * z11 - l2 * z12, -l1 * z12 - l2 * z22);
+            own[i] = 1.0 / self.pivot[i] - l1 * z01 - l2 * z02;
+            next[i] = z01;
+        }
+        (own, next)
+    }
+
     /// `x <- H^-1 x`.
     pub fn solve(&self, x: &mut [f64]) {
         let size = x.len();
@@ -108,6 +127,16 @@ mod tests {
             for i in 0..size {
                 let product: f64 = (0..size).map(|j| full[i][j] * x[j]).sum();
                 assert!((product - right[i]).abs() < 1e-14, "{size} {i}: {product} {}", right[i]);
+            }
+            // The band of the inverse, by solving for unit vectors.
+            let (own, next) = factor.inverse_band();
+            for i in 0..size {
+                let mut unit = vec![0.0; size];
+                unit[i] = 1.0;
+                factor.solve(&mut unit);
+                assert!((own[i] - unit[i]).abs() < 1e-15, "{size} {i}");
+                let beside = if i + 1 < size { unit[i + 1] } else { 0.0 };
+                assert!((next[i] - beside).abs() < 1e-15, "{size} {i}");
             }
         }
     }

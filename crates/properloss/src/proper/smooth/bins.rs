@@ -54,6 +54,19 @@ impl Count {
     pub fn mean(&self) -> f64 {
         self.score / self.weight
     }
+
+    /// Between which scores its rows lie; infinite for the outermost cells.
+    pub fn edges(&self) -> (f64, f64) {
+        let (cell, edge) = (self.cell() as usize, |cell: usize| cell as f64 / PER_UNIT - FAR);
+        let low = if cell == 0 { f64::NEG_INFINITY } else { edge(cell) };
+        (low, if cell + 1 == CELLS { f64::INFINITY } else { edge(cell + 1) })
+    }
+
+    /// The cell of a score.
+    #[cfg(test)]
+    pub fn cell_of(z: f64) -> u64 {
+        cell_of(z) as u64
+    }
 }
 
 /// Held-out scores with label, weight and fold, added up in cells of log-odds.

@@ -17,6 +17,7 @@
 
 mod banded;
 mod bins;
+mod bound;
 mod logs;
 mod newton;
 mod objective;

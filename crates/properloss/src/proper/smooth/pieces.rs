@@ -67,6 +67,22 @@ impl Pieces {
         piece
     }
 
+    /// The pieces between `low` and `high`, both near `piece`.
+    pub fn reached(&self, piece: usize, low: f64, high: f64) -> std::ops::RangeInclusive<usize> {
+        let clamped = |p: f64| self.piece_near(piece, p.clamp(0.0, 1.0));
+        clamped(low)..=clamped(high)
+    }
+
+    /// Where bins with these means lie.
+    pub fn places(&self, centres: &[f64]) -> Vec<Place> {
+        let mut piece = 0;
+        let place = |&p: &f64| {
+            piece = self.piece_near(piece, p);
+            Place { piece, share: self.share(piece, p) }
+        };
+        centres.iter().map(place).collect()
+    }
+
     /// How far `p` is into a piece, from 0 to 1.
     pub fn share(&self, piece: usize, p: f64) -> f64 {
         ((p - self.knots[piece]) * self.inverse_width[piece]).clamp(0.0, 1.0)
@@ -98,7 +114,7 @@ impl Layout {
         if bins.counts.is_empty() {
             return Err(Error::TooShort { what: "scores", length: 0, minimum: 1 });
         }
-        let of_count = merge_cells(bins);
+        let of_count = bin_of_counts(bins);
         let size = of_count[of_count.len() - 1] + 1;
         let folds = bins.folds();
         let mut inside = vec![vec![[0.0f64; 2]; size]; folds];
@@ -110,20 +126,12 @@ impl Layout {
         }
         let centres: Vec<f64> = sum.iter().zip(&weight).map(|(sum, weight)| sum / weight).collect();
         let pieces = Pieces::between(&centres);
-        let mut piece = 0;
-        let places = centres
-            .iter()
-            .map(|&p| {
-                piece = pieces.piece_near(piece, p);
-                Place { piece, share: pieces.share(piece, p) }
-            })
-            .collect();
-        Ok(Self { pieces, places, outside: outside(&inside) })
+        Ok(Self { places: pieces.places(&centres), pieces, outside: outside(&inside) })
     }
 }
 
 /// The bin of every count: cells, or, if there are too many, runs of cells of about equal weight.
-fn merge_cells(bins: &Bins) -> Vec<usize> {
+pub(super) fn bin_of_counts(bins: &Bins) -> Vec<usize> {
     let counts = &bins.counts;
     let cells = 1 + counts.windows(2).filter(|c| c[0].cell() != c[1].cell()).count();
     let per_bin = bins.total_weight() / MAX_BINS as f64;
