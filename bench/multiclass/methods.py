@@ -1,5 +1,6 @@
 """The methods of the study: each takes training rows, labels and test rows, and gives probabilities."""
 
+import hashlib
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import legendretron
 from properloss import ProperLossClassifier
 
 
@@ -23,12 +25,35 @@ def proper_order(x, y, x_test):
     return ProperLossClassifier(preserve_order=True).fit(x, y).predict_proba(x_test)
 
 
+class Remembered(LogisticRegression):
+    """Standardised LogisticRegression that fits the same rows once: the calibrators below hold out the same
+    folds, so all of them share the six fits. The numbers are those of separate fits."""
+
+    fits = {}
+
+    def fit(self, x, y, sample_weight=None):
+        key = (hashlib.sha1(np.ascontiguousarray(x)).digest(), hashlib.sha1(np.ascontiguousarray(y)).digest(), self.C)
+        if key not in self.fits:
+            scaler = StandardScaler().fit(x)
+            self.fits[key] = scaler, LogisticRegression(C=self.C, max_iter=1000).fit(scaler.transform(x), y)
+        self.scaler_, self.model_ = self.fits[key]
+        self.classes_, self.n_features_in_ = self.model_.classes_, x.shape[1]
+        return self
+
+    def decision_function(self, x):
+        return self.model_.decision_function(self.scaler_.transform(x))
+
+    def predict_proba(self, x):
+        return self.model_.predict_proba(self.scaler_.transform(x))
+
+
 _FITTED = {}
 
 
 def _standardised(x, y):
     """The standardised LogisticRegressionCV; the last one is kept, since its calibrations need it again."""
     if _FITTED.get("x") is not x:
+        Remembered.fits.clear()
         _FITTED.update(x=x, model=make_pipeline(StandardScaler(), lr_cv()).fit(x, y))
     return _FITTED["model"]
 
@@ -44,8 +69,7 @@ def regression_raw(x, y, x_test):
 
 def _best(x, y):
     """Logistic regression at the strength that cross-validation picks, to be calibrated."""
-    model = _standardised(x, y)
-    return make_pipeline(StandardScaler(), LogisticRegression(C=float(np.ravel(model[-1].C_)[0]), max_iter=1000))
+    return Remembered(C=float(np.ravel(_standardised(x, y)[-1].C_)[0]))
 
 
 def calibrated(method):
@@ -69,7 +93,7 @@ def dirichlet(x, y, x_test):
 
 
 # These take most of the time; the short profile runs them on its first splits only.
-SLOW = ("lr-cv-raw", "dirichlet")
+SLOW = ("lr-cv-raw", "legendretron")
 
 METHODS = {
     "proper": proper,
@@ -80,6 +104,7 @@ METHODS = {
     "sigmoid": calibrated("sigmoid"),
     "temperature": calibrated("temperature"),
     "dirichlet": dirichlet,
+    "legendretron": legendretron.fit_predict,
 }
 
 

@@ -1,4 +1,4 @@
-//! All models descend together: L-BFGS in the metric of a reference point.
+//! Models descend together: L-BFGS in the metric of a reference point.
 //!
 //! The pairs of past steps are those of the loss *without* its penalty, so they stay true when the
 //! strength changes (`y = y_loss + P s`), and so do loss and gradient: a new strength starts without
@@ -32,14 +32,20 @@ pub(super) struct State {
     loss: f64,
     gradient: Vec<f64>,
     /// `(s, y_loss)`, oldest first.
-    memory: Vec<(Vec<f64>, Vec<f64>)>,
+    memory: Memory,
 }
 
-/// All models, and every row's scores under the model that did not see it (rows × K).
+/// Past steps with the changes of the gradient they made.
+pub(super) type Memory = Vec<(Vec<f64>, Vec<f64>)>;
+
+/// Some models, and every row's scores under the one of them that did not see it (rows × K).
 #[derive(Debug, Clone)]
 pub(super) struct States {
+    /// The number of every model: its fold, or the number of folds for all rows.
+    numbers: Vec<u32>,
     pub models: Vec<State>,
     pub held_out: Vec<f64>,
+    /// Passes over the rows, in units of all models together.
     pub passes: f64,
 }
 
@@ -56,18 +62,43 @@ struct Walk {
 }
 
 impl States {
-    /// At given weights: one pass.
-    pub(super) fn at(rows: &Rows<'_>, curve: &Curve, w: Vec<Vec<f64>>) -> Self {
+    /// The given models at given weights: one pass.
+    pub(super) fn at(rows: &Rows<'_>, curve: &Curve, numbers: &[u32], w: Vec<Vec<f64>>) -> Self {
         let mut held_out = vec![0.0; rows.labels.len() * rows.classes];
-        let numbers: Vec<u32> = (0..w.len() as u32).collect();
         let slices: Vec<&[f64]> = w.iter().map(Vec::as_slice).collect();
-        let sums = rows.sums(curve, &numbers, &slices, Some(&mut held_out));
+        let sums = rows.sums(curve, numbers, &slices, Some(&mut held_out));
         let models = w
             .into_iter()
             .zip(sums)
             .map(|(w, Sums { loss, gradient })| State { w, loss, gradient, memory: Vec::new() })
             .collect();
-        Self { models, held_out, passes: 1.0 }
+        let passes = numbers.len() as f64 / rows.models() as f64;
+        Self { numbers: numbers.to_vec(), models, held_out, passes }
+    }
+
+    /// The first model alone.
+    pub(super) fn first(&self) -> Self {
+        let (numbers, models) = (self.numbers[..1].to_vec(), self.models[..1].to_vec());
+        Self { numbers, models, held_out: self.held_out.clone(), passes: 0.0 }
+    }
+
+    /// Every model starts with the same past steps, those of a model with `1 / scale` of its rows.
+    pub(super) fn with_memory(mut self, memory: &Memory, scale: f64) -> Self {
+        for state in &mut self.models {
+            state.memory.clone_from(memory);
+            state.memory.iter_mut().flat_map(|(_, y)| y).for_each(|y| *y *= scale);
+        }
+        self
+    }
+
+    /// The past steps of the first model.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.models[0].memory
+    }
+
+    /// The mean of the models' weights.
+    pub(super) fn mean(&self) -> Vec<f64> {
+        mean(self.models.iter().map(|state| &state.w[..]))
     }
 
     /// Minimises `loss + Σ_j P_j w_j² / 2` for every model; `penalties[k]` has the length of the
@@ -80,11 +111,9 @@ impl States {
         metric: &Metric,
         stop: Stop,
     ) {
-        let mut walks: Vec<Walk> = self
-            .models
-            .iter()
-            .enumerate()
-            .map(|(k, state)| Walk::begin(k as u32, state, &penalties[k], metric, stop))
+        let penalty = |k: usize| &penalties[self.numbers[k] as usize][..];
+        let mut walks: Vec<Walk> = (self.models.iter().enumerate())
+            .map(|(k, state)| Walk::begin(state, penalty(k), metric, stop))
             .collect();
         let mut moved = vec![false; walks.len()];
         loop {
@@ -92,25 +121,37 @@ impl States {
             if active.is_empty() {
                 break;
             }
-            let numbers: Vec<u32> = active.iter().map(|&k| k as u32).collect();
+            let numbers: Vec<u32> = active.iter().map(|&k| self.numbers[k]).collect();
             let trials: Vec<&[f64]> = active.iter().map(|&k| walks[k].trial.as_slice()).collect();
             let sums = rows.sums(curve, &numbers, &trials, Some(&mut self.held_out));
-            self.passes += active.len() as f64 / walks.len() as f64;
+            self.passes += active.len() as f64 / rows.models() as f64;
             for (k, sums) in active.into_iter().zip(sums) {
                 let state = &mut self.models[k];
-                moved[k] = !walks[k].judge(state, sums, &penalties[k]);
+                moved[k] = !walks[k].judge(state, sums, penalty(k));
                 if !moved[k] {
-                    walks[k].head_on(k as u32, state, &penalties[k], metric, stop);
+                    walks[k].head_on(state, penalty(k), metric, stop);
                 }
             }
         }
         // The scores of a model that gave up in the middle of a search are those of its last trial.
-        let stale: Vec<u32> = (0..walks.len()).filter(|&k| moved[k]).map(|k| k as u32).collect();
+        let stale: Vec<usize> = (0..walks.len()).filter(|&k| moved[k]).collect();
         if !stale.is_empty() {
-            let w: Vec<&[f64]> = stale.iter().map(|&k| &*self.models[k as usize].w).collect();
-            rows.sums(curve, &stale, &w, Some(&mut self.held_out));
+            let numbers: Vec<u32> = stale.iter().map(|&k| self.numbers[k]).collect();
+            let w: Vec<&[f64]> = stale.iter().map(|&k| &*self.models[k].w).collect();
+            rows.sums(curve, &numbers, &w, Some(&mut self.held_out));
         }
     }
+}
+
+/// The mean of vectors of equal length.
+pub(super) fn mean<'w>(vectors: impl ExactSizeIterator<Item = &'w [f64]>) -> Vec<f64> {
+    let share = 1.0 / vectors.len() as f64;
+    let mut mean = Vec::new();
+    for w in vectors {
+        mean.resize(w.len(), 0.0);
+        add(share, w, &mut mean);
+    }
+    mean
 }
 
 /// `loss + Σ P w² / 2`.
@@ -123,8 +164,11 @@ fn penalised(loss: f64, w: &[f64], penalty: &[f64]) -> f64 {
 
 /// `v + P w`.
 fn with_penalty(v: &[f64], w: &[f64], penalty: &[f64]) -> Vec<f64> {
-    let all = penalty.iter().cycle();
-    v.iter().zip(w).zip(all).map(|((v, w), p)| v + p * w).collect()
+    let mut sum = v.to_vec();
+    for (sum, w) in sum.chunks_exact_mut(penalty.len()).zip(w.chunks_exact(penalty.len())) {
+        sum.iter_mut().zip(w).zip(penalty).for_each(|((sum, w), p)| *sum += p * w);
+    }
+    sum
 }
 
 fn add(c: f64, x: &[f64], y: &mut [f64]) {
@@ -132,7 +176,7 @@ fn add(c: f64, x: &[f64], y: &mut [f64]) {
 }
 
 impl Walk {
-    fn begin(model: u32, state: &State, penalty: &[f64], metric: &Metric, stop: Stop) -> Self {
+    fn begin(state: &State, penalty: &[f64], metric: &Metric, stop: Stop) -> Self {
         let d = state.w.len();
         let mut walk = Self {
             direction: vec![0.0; d],
@@ -143,7 +187,7 @@ impl Walk {
             backtracks: 0,
             done: false,
         };
-        walk.head_on(model, state, penalty, metric, stop);
+        walk.head_on(state, penalty, metric, stop);
         walk
     }
 
@@ -184,7 +228,7 @@ impl Walk {
     }
 
     /// The next direction, or the end.
-    fn head_on(&mut self, model: u32, state: &State, penalty: &[f64], metric: &Metric, stop: Stop) {
+    fn head_on(&mut self, state: &State, penalty: &[f64], metric: &Metric, stop: Stop) {
         let gradient = with_penalty(&state.gradient, &state.w, penalty);
         let mut q = gradient.clone();
         // Two loops; pairs without curvature are passed over.
@@ -198,7 +242,7 @@ impl Walk {
                 used.push((s, y, sy, alpha));
             }
         }
-        metric.solve(model, &mut q);
+        metric.solve(&mut q);
         for (s, y, sy, alpha) in used.iter().rev() {
             let beta = dot(y, &q) / sy;
             add(alpha - beta, s, &mut q);

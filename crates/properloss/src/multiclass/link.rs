@@ -11,9 +11,11 @@
 use rayon::prelude::*;
 
 use super::curve::{TEMPERATURES, powers};
+use super::dictionary::Dictionary;
 use super::math::Eight;
+use super::packed::Packed;
 use super::sample::Assignment;
-use super::weights::{Dictionary, GAP, Weights};
+use super::weights::{GAP, Likelihoods, Weights, expected_gain, maximise};
 use crate::design::kernel;
 use crate::error::Result;
 use crate::link::vector::{ClassRamp, Mixture, Ramp};
@@ -81,33 +83,30 @@ pub(super) struct Link {
 
 /// Fits the masses for every `tau`, on all rows and cross-fitted, and averages.
 pub(super) fn fit(scored: Scored<'_>, parts: Parts, taus: &[f64]) -> Link {
-    let dictionary = dictionary(scored, parts);
+    let likelihoods = likelihoods(scored, parts);
     let (rows, folds) = (scored.labels.len(), scored.folds.count);
     let weights = &scored.folds.scored;
-    let mut softmax = vec![0.0; dictionary.parts];
+    let mut softmax = vec![0.0; likelihoods.parts()];
     softmax[0] = 1.0;
     // On all rows first: the folds start from there.
     let (mut whole, mut gap): (Vec<Vec<f64>>, f64) = (Vec::new(), 0.0);
     for &tau in taus {
         let start = whole.last().unwrap_or(&softmax);
-        let found = solve(&dictionary, weights, |_| true, tau, start, GAP);
+        let found = solve(&*likelihoods, None, tau, start, GAP);
         gap = gap.max(found.gap);
         whole.push(found.b);
     }
-    let of_row = &scored.folds.of_row;
     let by_fold: Vec<Vec<Vec<f64>>> = (0..folds as u32)
         .into_par_iter()
         .map(|fold| {
-            let outside = |i: usize| of_row[i] != fold;
             let fits = whole.iter().zip(taus);
-            fits.map(|(b, &tau)| solve(&dictionary, weights, outside, tau, b, FOLD_GAP).b).collect()
+            fits.map(|(b, &tau)| solve(&*likelihoods, Some(fold), tau, b, FOLD_GAP).b).collect()
         })
         .collect();
     let mut held_out = vec![vec![1.0; rows]; taus.len()];
     for (j, held_out) in held_out.iter_mut().enumerate() {
         for (fold, fits) in by_fold.iter().enumerate() {
-            let inside = |i: usize| of_row[i] == fold as u32;
-            dictionary.probabilities(taus[j], &fits[j], held_out, inside);
+            likelihoods.probabilities(fold as u32, taus[j], &fits[j], held_out);
         }
     }
     let likelihood = |p: &[f64]| -> f64 {
@@ -121,7 +120,7 @@ pub(super) fn fit(scored: Scored<'_>, parts: Parts, taus: &[f64]) -> Link {
     let sum: f64 = raw.iter().sum();
     let share: Vec<f64> = raw.iter().map(|r| r / sum).collect();
     let mut mean = vec![0.0; rows];
-    let mut masses = vec![0.0; dictionary.parts];
+    let mut masses = vec![0.0; likelihoods.parts()];
     for j in 0..taus.len() {
         mean.iter_mut().zip(&held_out[j]).for_each(|(m, p)| *m += share[j] * p);
         let free = share[j] * (1.0 - 1.0 / taus[j]);
@@ -141,38 +140,35 @@ pub(super) fn fit(scored: Scored<'_>, parts: Parts, taus: &[f64]) -> Link {
 
 /// Whether ramps beside the parts of `link` could gain enough to get a share.
 pub(super) fn ramps_could_help(scored: Scored<'_>, link: &Link, tau: f64) -> bool {
-    let dictionary = dictionary(scored, Parts::Ramps);
+    let likelihoods = likelihoods(scored, Parts::Ramps);
     // a = e_0 / tau + (1 - 1/tau) b, as far as the link allows.
-    let mut b = vec![0.0; dictionary.parts];
+    let mut b = vec![0.0; likelihoods.parts()];
     b[..link.masses.len()].copy_from_slice(&link.masses);
     b[0] = (b[0] - 1.0 / tau).max(0.0);
     let sum: f64 = b.iter().sum();
     b.iter_mut().for_each(|b| *b /= sum.max(f64::MIN_POSITIVE));
-    dictionary.expected_gain(&scored.folds.scored, tau, &b) > WORTH_RAMPS
+    expected_gain(&*likelihoods, tau, &b) > WORTH_RAMPS
 }
 
 /// `tau = 1` is the softmax itself.
 fn solve(
-    dictionary: &Dictionary,
-    weights: &[f64],
-    keep: impl Fn(usize) -> bool,
+    likelihoods: &dyn Likelihoods,
+    without: Option<u32>,
     tau: f64,
     start: &[f64],
     gap: f64,
 ) -> Weights {
     if tau > 1.0 {
-        return dictionary.maximise(weights, keep, tau, start, gap);
+        return maximise(likelihoods, without, tau, start, gap);
     }
     Weights { b: start.to_vec(), gap: 0.0 }
 }
 
 /// The likelihoods of the parts: softmaxes, then floors, then the ramps class after class.
-fn dictionary(scored: Scored<'_>, parts: Parts) -> Dictionary {
+fn likelihoods<'a>(scored: Scored<'a>, parts: Parts) -> Box<dyn Likelihoods + 'a> {
     let k = scored.classes;
     let temperatures = TEMPERATURES.len();
-    let floors = if parts == Parts::UniformFloor { 1 } else { k };
-    let ramps = if parts == Parts::Ramps { k } else { 0 };
-    let per_row = temperatures + 1 + 3 * ramps;
+    let per_row = if parts == Parts::Ramps { temperatures + 1 + 3 * k } else { temperatures };
     let rows = scored.labels.len();
     let mut index = vec![0u32; rows * per_row];
     let mut value = vec![0.0; rows * per_row];
@@ -185,13 +181,24 @@ fn dictionary(scored: Scored<'_>, parts: Parts) -> Dictionary {
         .for_each(|((index, value), (z, labels))| {
             entries(z, labels, k, parts, per_row, index, value);
         });
-    let first = temperatures + floors;
-    let runs = (0..ramps).map(|c| (first + c * RAMPS, first + (c + 1) * RAMPS)).collect();
-    Dictionary { per_row, index, value, parts: first + ramps * RAMPS, runs }
+    let (weights, folds) = (&scored.folds.scored[..], &scored.folds.of_row[..]);
+    let label = |i: usize| scored.labels[i] as usize;
+    match parts {
+        Parts::UniformFloor => {
+            Box::new(Packed::new(&value, (|_| 0, 1, 1.0 / k as f64), folds, weights))
+        }
+        Parts::Floors => Box::new(Packed::new(&value, (label, k, 1.0), folds, weights)),
+        Parts::Ramps => {
+            let first = temperatures + k;
+            let runs = (0..k).map(|c| (first + c * RAMPS, first + (c + 1) * RAMPS)).collect();
+            let parts = first + k * RAMPS;
+            Box::new(Dictionary { per_row, index, value, parts, runs, weights, folds })
+        }
+    }
 }
 
 kernel! {
-    /// The entries of up to eight rows.
+    /// The entries of up to eight rows; without ramps the softmaxes alone.
     fn entries<'k>(
         _lanes: L,
         z: &'k [f64],
@@ -236,15 +243,11 @@ kernel! {
                 index[t] = t as u32;
                 value[t] = label[t][l] / sum[t][l];
             }
-            let y = labels[l] as usize;
-            if parts == Parts::UniformFloor {
-                (index[7], value[7]) = (7, 1.0 / k as f64);
-                continue;
-            }
-            (index[7], value[7]) = ((7 + y) as u32, 1.0);
             if parts != Parts::Ramps {
                 continue;
             }
+            let y = labels[l] as usize;
+            (index[7], value[7]) = ((7 + y) as u32, 1.0);
             for c in 0..k {
                 let (index, value) = (&mut index[8 + 3 * c..][..3], &mut value[8 + 3 * c..][..3]);
                 let rest: f64 = (0..k).filter(|&j| j != c).map(|j| e[j][l]).sum();

@@ -4,7 +4,7 @@
 //! ```text
 //! PATH   W, Z = the L2 path of multinomial logistic regression, averaged          (path.rs)
 //! LINK   p = a mixture of canonical links with at least 1/tau of the softmax      (link.rs)
-//! REFIT  W again under the link, blended in as far as held-out likelihood asks    (refit.rs)
+//! REFIT  W again under the link, blended in as far as held-out likelihood asks    (`Refit`)
 //! RAMPS  the link again with a monotone curve for every class, blended likewise
 //! ```
 //!
@@ -15,14 +15,19 @@
 mod calibrator;
 mod curve;
 mod descent;
+mod dictionary;
+mod gram;
 mod link;
 mod math;
 mod metric;
+mod null;
+mod packed;
 mod panel;
 mod path;
 mod rows;
 mod sample;
 mod scales;
+mod sparse;
 mod weights;
 
 pub use calibrator::{MulticlassCalibration, MulticlassCalibrator};
@@ -39,7 +44,6 @@ use crate::sample::{Matrix, Sample};
 use curve::Curve;
 use descent::{States, Stop};
 use link::{Link, Parts, Scored};
-use metric::Curvature;
 use rows::Rows;
 use scales::Scales;
 
@@ -161,7 +165,7 @@ impl MulticlassProperLoss {
 
         let path = path::fit(&rows, &design, &scales, &self.grid, &self.scale_exponents);
         let plain = path::held_out_loss(&rows, &path.held_out);
-        let (mut w, mut z) = (path.w[folds.count].clone(), path.held_out);
+        let (mut w, mut z) = (path.w[folds.count].clone(), path.held_out.clone());
         let parts = if self.preserve_order { Parts::UniformFloor } else { Parts::Floors };
         let fit_parts = |z: &[f64], parts, taus: &[f64]| {
             link::fit(Scored { z, labels, classes, folds: &folds }, parts, taus)
@@ -171,12 +175,14 @@ impl MulticlassProperLoss {
         let before = link.score;
         let (mut share, mut passes) = (0.0, path.passes);
         if self.refit && link.masses[0] < 0.999 {
-            let second = refit(&rows, &design, &path.w, &path.penalties, &link);
+            let again = Refit { rows: &rows, path: &path, curve: &refit_curve(&link) };
+            let second = again.fit(&(0..folds.count as u32).collect::<Vec<_>>());
             passes += second.passes;
-            let relinked = fit_link(&second.held_out);
-            share = sigmoid(relinked.score - link.score - REFIT_DOUBT);
+            share = sigmoid(fit_link(&second.held_out).score - link.score - REFIT_DOUBT);
             if share > LEAST_REFIT {
-                blend(share, &mut w, &second.models[folds.count].w);
+                let all = again.fit(&[folds.count as u32]);
+                passes += all.passes;
+                blend(share, &mut w, &all.models[0].w);
                 blend(share, &mut z, &second.held_out);
                 link = fit_link(&z);
             } else {
@@ -267,20 +273,29 @@ impl MulticlassProperLoss {
 }
 
 /// A few steps from the averaged path on `-log p_y(W x) + Σ P w² / 2` under the link.
-fn refit(
-    rows: &Rows<'_>,
-    design: &Design<'_>,
-    w: &[Vec<f64>],
-    penalties: &[Vec<f64>],
-    link: &Link,
-) -> States {
-    let folds = rows.folds.count;
-    let curve = Curve::Mixture { masses: link.softmax_masses(), floor: link.floor() };
-    let mut states = States::at(rows, &curve, w.to_vec());
-    let metric =
-        Curvature::at(rows, design, &w[folds]).metric(rows, [&penalties[0], &penalties[folds]]);
-    states.descend(rows, &curve, penalties, &metric, REFIT_STOP);
-    states
+struct Refit<'a> {
+    rows: &'a Rows<'a>,
+    path: &'a path::Path,
+    curve: &'a Curve,
+}
+
+impl Refit<'_> {
+    /// The given models, which see the same share of the rows.
+    fn fit(&self, numbers: &[u32]) -> States {
+        let (rows, penalties) = (self.rows, &self.path.penalties);
+        let first = numbers[0] as usize;
+        let share =
+            if first < rows.folds.count { 1.0 - 1.0 / rows.folds.count as f64 } else { 1.0 };
+        let metric = self.path.curvature.metric(rows, share, &penalties[first]);
+        let w = numbers.iter().map(|&k| self.path.w[k as usize].clone()).collect();
+        let mut states = States::at(rows, self.curve, numbers, w);
+        states.descend(rows, self.curve, penalties, &metric, REFIT_STOP);
+        states
+    }
+}
+
+fn refit_curve(link: &Link) -> Curve {
+    Curve::Mixture { masses: link.softmax_masses(), floor: link.floor() }
 }
 
 /// `Σ w log((1 - share) p + share q)` of the cross-fitted probabilities.

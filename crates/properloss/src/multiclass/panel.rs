@@ -2,7 +2,7 @@
 //!
 //! A panel holds 32 standardised rows twice: by columns with the rows in the lanes (for the scores,
 //! so that exponentials need no shuffles), and by rows with 16 columns together (for the adjoint).
-//! Tiles of four weight vectors by sixteen rows or columns stay in registers.
+//! Tiles of four weight vectors (two where registers are few) by sixteen rows or columns stay in registers.
 
 use super::curve::Curve;
 use super::math::Eight;
@@ -48,10 +48,15 @@ impl Kernel for Scores<'_> {
     #[inline(always)]
     fn call<L: Lanes>(self, lanes: L) {
         let columns = &self.panel.by_column;
-        let full = self.w.len() - self.w.len() % 4;
+        let wide = if L::MANY_REGISTERS { 4 } else { 2 };
+        let full = self.w.len() - self.w.len() % wide;
         for half in 0..EIGHTS / 2 {
-            for (w, z) in self.w[..full].chunks_exact(4).zip(self.z.chunks_exact_mut(4)) {
-                score_tile::<L, 4>(lanes, columns, half, w, z);
+            for (w, z) in self.w[..full].chunks_exact(wide).zip(self.z.chunks_exact_mut(wide)) {
+                if L::MANY_REGISTERS {
+                    score_tile::<L, 4>(lanes, columns, half, w, z);
+                } else {
+                    score_tile::<L, 2>(lanes, columns, half, w, z);
+                }
             }
             for (w, z) in self.w[full..].chunks_exact(1).zip(self.z[full..].chunks_exact_mut(1)) {
                 score_tile::<L, 1>(lanes, columns, half, w, z);
@@ -101,10 +106,15 @@ impl Kernel for Adjoint<'_> {
     #[inline(always)]
     fn call<L: Lanes>(self, lanes: L) {
         let strips = self.panel.by_row.len() / PANEL;
-        let full = self.r.len() - self.r.len() % 4;
+        let wide = if L::MANY_REGISTERS { 4 } else { 2 };
+        let full = self.r.len() - self.r.len() % wide;
         for (s, rows) in self.panel.by_row.chunks_exact(PANEL).enumerate() {
-            for m in (0..full).step_by(4) {
-                adjoint_tile::<L, 4>(lanes, rows, self.r, self.g, m, s, strips);
+            for m in (0..full).step_by(wide) {
+                if L::MANY_REGISTERS {
+                    adjoint_tile::<L, 4>(lanes, rows, self.r, self.g, m, s, strips);
+                } else {
+                    adjoint_tile::<L, 2>(lanes, rows, self.r, self.g, m, s, strips);
+                }
             }
             for m in full..self.r.len() {
                 adjoint_tile::<L, 1>(lanes, rows, self.r, self.g, m, s, strips);

@@ -5,17 +5,22 @@
 //! penalty of model k, on the summed loss and the standardised weights of every class:
 //!     P_kj w_j² / 2,   P_kj = 2 · 10^-g T_k s_kj^(2a) / s_j²,   T_k = Σ_i s_ki^(2-2a)
 //!     S_{a,g} = (summed held-out log-likelihood) - 0.3 g² - 2 (1 - a)² V
-//! from g = 0 outwards in both directions until S falls 7 below the best
+//! outwards in both directions until S falls 7 below the best
 //! weights: softmax(S); all that follows uses the averages
 //! ```
+//!
+//! The walk begins at g = 0, or with many rows where the model of one fold alone is best: a pilot that
+//! costs a sixth of a pass a step. A strength that is far behind before its models are done is left there.
+//! The model of all rows is fitted last, to the strengths with weight alone.
 //!
 //! `s_kj` is the deviation of column `j` over the rows that model `k` sees, `s_j` over all rows.
 //! `a = 1` is the penalty of standardised columns, `a = 0` one scale for all columns, as on raw data;
 //! `V` is how unequal the scales are. For `K = 2` the penalty is that of the binary default.
 
 use super::curve::Curve;
-use super::descent::{States, Stop};
-use super::metric::Curvature;
+use super::descent::{Memory, States, Stop, mean};
+use super::metric::{Curvature, Metric};
+use super::null::intercepts;
 use super::rows::Rows;
 use super::scales::Scales;
 use crate::design::Design;
@@ -35,6 +40,13 @@ const LEAST_SPREAD: f64 = 0.02;
 const LEAST_WEIGHT: f64 = 0.01;
 /// A model is done when a step would gain less than this many nats over all rows.
 const STOP: Stop = Stop { decrease: 3e-3, max_steps: 100 };
+/// Where the first look at a strength ends ...
+const LOOK: Stop = Stop { decrease: 0.1, max_steps: 100 };
+/// ... which is enough if its score is this much further behind than a hopeless one's.
+const FAR: f64 = 7.0;
+/// With fewer rows than this the walk begins at g = 0: then the passes cost little, and the held-out
+/// rows of one fold are too few to say where to begin.
+const PILOT_ROWS: usize = 2_000;
 
 /// One strength of the path, as it is shown to the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +75,8 @@ pub(super) struct Path {
     pub held_out: Vec<f64>,
     /// `exp(Σ weight log P)` of every model.
     pub penalties: Vec<Vec<f64>>,
+    /// The curvature that was taken last.
+    pub curvature: Curvature,
     /// Geometric mean of the strengths.
     pub c: f64,
     pub passes: f64,
@@ -104,14 +118,17 @@ pub(super) fn fit(
     grid: &[f64],
     exponents: &[f64],
 ) -> Path {
-    let states = States::at(rows, &Curve::Softmax, intercepts(rows));
+    let folds: Vec<u32> = (0..rows.folds.count as u32).collect();
+    let mut null = intercepts(rows);
+    null.truncate(folds.len());
+    let states = States::at(rows, &Curve::Softmax, &folds, null);
     let mut walk = Walk {
         rows,
         design,
         scales,
         visited: Vec::new(),
         best: f64::NEG_INFINITY,
-        passes: 1.0,
+        passes: states.passes,
         curvature: None,
         since: 0.0,
         leader: None,
@@ -120,16 +137,16 @@ pub(super) fn fit(
     walk.judge(&states, None, 1.0, least);
     let equal = scales.spread < LEAST_SPREAD;
     for &a in exponents.iter().take(if equal { 1 } else { exponents.len() }) {
-        // From the best strength so far, of any exponent; at first from g = 0.
-        let (centre, start) = match &walk.leader {
+        // From the best strength so far, of any exponent.
+        let piloted = walk.leader.is_none() && rows.labels.len() >= PILOT_ROWS;
+        let (centre, mut up) = match &walk.leader {
             Some((g, states)) => (*g, states.clone()),
+            None if piloted => walk.pilot(states.first(), grid, a),
             None => (0.0, states.clone()),
         };
-        let first = (0..grid.len())
-            .min_by(|&i, &j| (grid[i] - centre).abs().total_cmp(&(grid[j] - centre).abs()))
-            .unwrap_or(0);
-        let mut up = start;
-        if walk.step(&mut up, grid[first], a) {
+        let first = nearest(grid, centre);
+        // A pilot may lead to a place where its neighbours are better.
+        if walk.step(&mut up, grid[first], a) || piloted {
             let middle = up.clone();
             let _ = grid[first + 1..].iter().all(|&g| walk.step(&mut up, g, a));
             let mut down = middle;
@@ -139,37 +156,143 @@ pub(super) fn fit(
     average(walk)
 }
 
+/// The number of the strength nearest to `g`.
+fn nearest(grid: &[f64], g: f64) -> usize {
+    let distance = |i: usize| (grid[i] - g).abs();
+    (0..grid.len()).min_by(|&i, &j| distance(i).total_cmp(&distance(j))).unwrap_or(0)
+}
+
 impl Walk<'_> {
-    /// Fits one strength; false if it is hopeless.
-    fn step(&mut self, states: &mut States, g: f64, a: f64) -> bool {
-        let (rows, folds) = (self.rows, self.rows.folds.count);
-        let penalties = self.scales.penalties(g, a);
-        let before = states.passes;
-        if self.since > 2.0 + Curvature::cost(rows) || self.curvature.is_none() {
-            self.curvature = Some(Curvature::at(rows, self.design, &states.models[folds].w));
+    /// The share of the rows that a fold model sees.
+    fn share(&self) -> f64 {
+        1.0 - 1.0 / self.rows.folds.count as f64
+    }
+
+    /// The metric of fold models; the curvature is taken anew once that pays.
+    fn metric(&mut self, states: &States, penalties: &[Vec<f64>]) -> Metric {
+        let (rows, share) = (self.rows, self.share());
+        if self.since > 2.0 + Curvature::cost(rows) {
+            self.curvature = None;
             self.since = 0.0;
         }
-        let Some(curvature) = &self.curvature else { return false };
-        let metric = curvature.metric(rows, [&penalties[0], &penalties[folds]]);
-        states.descend(rows, &Curve::Softmax, &penalties, &metric, STOP);
-        let spent = states.passes - before;
-        self.since += spent;
-        self.passes += spent;
+        let at = || Curvature::at(rows, self.design, &states.mean());
+        self.curvature.get_or_insert_with(at).metric(rows, share, &penalties[0])
+    }
+
+    /// Moves the models to another strength, as far as `stop` says.
+    fn descend(
+        &mut self,
+        states: &mut States,
+        penalties: &[Vec<f64>],
+        metric: &Metric,
+        stop: Stop,
+    ) {
+        let before = states.passes;
+        states.descend(self.rows, &Curve::Softmax, penalties, metric, stop);
+        self.since += states.passes - before;
+        self.passes += states.passes - before;
+    }
+
+    /// Walks with the model of the first fold alone, loosely, up from `g = 0` and, if that does not
+    /// help, down. Returns the best strength, and the models of all folds at the weights found there.
+    fn pilot(&mut self, mut state: States, grid: &[f64], a: f64) -> (f64, States) {
+        let first = nearest(grid, 0.0);
+        let (mut best, mut leader) = (f64::NEG_INFINITY, (0.0, state.clone()));
+        let mut try_at = |walk: &mut Self, state: &mut States, g: f64| {
+            let penalties = walk.scales.penalties(g, a);
+            let metric = walk.metric(state, &penalties);
+            walk.descend(state, &penalties, &metric, LOOK);
+            let score = -walk.first_fold_loss(&state.held_out) - PRICE * g * g;
+            let better = score > best;
+            if better {
+                (best, leader) = (score, (g, state.clone()));
+            }
+            better
+        };
+        try_at(self, &mut state, grid[first]);
+        let middle = state.clone();
+        let up = grid[first + 1..].iter().take_while(|&&g| try_at(self, &mut state, g)).count();
+        if up == 0 {
+            state = middle;
+            let _ = grid[..first].iter().rev().all(|&g| try_at(self, &mut state, g));
+        }
+        let (g, found) = leader;
+        let folds: Vec<u32> = (0..self.rows.folds.count as u32).collect();
+        let w = vec![found.models[0].w.clone(); folds.len()];
+        let states = States::at(self.rows, &Curve::Softmax, &folds, w);
+        self.passes += states.passes;
+        (g, states.with_memory(found.memory(), 1.0))
+    }
+
+    /// The log-loss of the first fold's rows, as a sum over as much weight as all rows have.
+    fn first_fold_loss(&self, z: &[f64]) -> f64 {
+        let rows = self.rows;
+        let inside = |i: usize| if rows.folds.of_row[i] == 0 { rows.folds.scored[i] } else { 0.0 };
+        let weights: Vec<f64> = (0..rows.labels.len()).map(inside).collect();
+        let seen: f64 = weights.iter().sum();
+        let all: f64 = rows.folds.scored.iter().sum();
+        loss_of(rows, z, &weights) * all / seen.max(f64::MIN_POSITIVE)
+    }
+
+    /// Fits one strength; false if it is hopeless.
+    fn step(&mut self, states: &mut States, g: f64, a: f64) -> bool {
+        let penalties = self.scales.penalties(g, a);
+        let metric = self.metric(states, &penalties);
+        self.descend(states, &penalties, &metric, LOOK);
+        if self.score(&states.held_out, Some(g), a) >= self.best - GIVE_UP - FAR {
+            self.descend(states, &penalties, &metric, STOP);
+        }
         self.judge(states, Some(g), a, penalties)
     }
 
-    fn judge(&mut self, states: &States, g: Option<f64>, a: f64, penalties: Vec<Vec<f64>>) -> bool {
-        let loss = held_out_loss(self.rows, &states.held_out);
+    /// `S` of held-out scores.
+    fn score(&self, z: &[f64], g: Option<f64>, a: f64) -> f64 {
         let price = match g {
             None => NULL_PRICE,
             Some(g) => PRICE * g * g + SCALE_PRICE * (1.0 - a) * (1.0 - a) * self.scales.spread,
         };
+        -held_out_loss(self.rows, z) - price
+    }
+
+    /// The model of all rows at the strengths with weight: from the mean of the fold models there,
+    /// corrected by what that was off at the strength before.
+    fn all_rows(&mut self, weights: &[f64]) -> Vec<Option<Vec<f64>>> {
+        let (rows, folds) = (self.rows, self.rows.folds.count as u32);
+        let memory: Memory =
+            self.leader.as_ref().map_or_else(Vec::new, |(_, states)| states.memory().clone());
+        let mut off: Option<Vec<f64>> = None;
+        let mut found = vec![None; weights.len()];
+        for (k, visited) in self.visited.iter().enumerate().filter(|(k, _)| weights[*k] > 0.0) {
+            let centre = mean(visited.w.iter().map(|w| &w[..]));
+            if visited.point.c == 0.0 {
+                found[k] = Some(intercepts(rows).pop().unwrap_or(centre));
+                continue;
+            }
+            let mut start = centre.clone();
+            if let Some(off) = &off {
+                start.iter_mut().zip(off).for_each(|(w, off)| *w += off);
+            }
+            let Some(curvature) = &self.curvature else { continue };
+            let penalties = &visited.penalties;
+            let metric = curvature.metric(rows, 1.0, &penalties[folds as usize]);
+            let mut states = States::at(rows, &Curve::Softmax, &[folds], vec![start])
+                .with_memory(&memory, 1.0 / self.share());
+            states.descend(rows, &Curve::Softmax, penalties, &metric, STOP);
+            self.passes += states.passes;
+            let w = states.mean();
+            off = Some(w.iter().zip(&centre).map(|(w, centre)| w - centre).collect());
+            found[k] = Some(w);
+        }
+        found
+    }
+
+    fn judge(&mut self, states: &States, g: Option<f64>, a: f64, penalties: Vec<Vec<f64>>) -> bool {
         let total: f64 = self.rows.folds.scored.iter().sum();
         let point = ClassPathPoint {
             c: g.map_or(0.0, |g| self.scales.strength(g)),
             scale: a,
-            log_loss: loss / total,
-            score: -loss - price,
+            log_loss: held_out_loss(self.rows, &states.held_out) / total,
+            score: self.score(&states.held_out, g, a),
             weight: 0.0,
         };
         if let Some(g) = g
@@ -189,36 +312,13 @@ impl Walk<'_> {
     }
 }
 
-/// No weights, and the log-frequencies of the rows each model sees, centred; a class that a model
-/// does not see counts as half a row.
-fn intercepts(rows: &Rows<'_>) -> Vec<Vec<f64>> {
-    let (folds, classes, d) = (rows.folds.count, rows.classes, rows.dimension());
-    let mut inside = vec![0.0; (folds + 1) * classes];
-    let mut total = vec![0.0; classes];
-    for (i, &weight) in rows.weights.iter().enumerate() {
-        let fold = (rows.folds.of_row[i] as usize).min(folds);
-        inside[fold * classes + rows.labels[i] as usize] += weight;
-        total[rows.labels[i] as usize] += weight;
-    }
-    let all: f64 = total.iter().sum();
-    let half = 0.5 * all / rows.labels.len() as f64;
-    (0..=folds)
-        .map(|model| {
-            let seen = |k: usize| {
-                let held = if model < folds { inside[model * classes + k] } else { 0.0 };
-                (total[k] - held).max(half).ln()
-            };
-            let mean = (0..classes).map(seen).sum::<f64>() / classes as f64;
-            let mut w = vec![0.0; classes * d];
-            (0..classes).for_each(|k| w[k * d + d - 1] = seen(k) - mean);
-            w
-        })
-        .collect()
-}
-
 /// The summed log-loss of the softmax of held-out scores.
 pub(super) fn held_out_loss(rows: &Rows<'_>, z: &[f64]) -> f64 {
-    let scored = rows.folds.scored.iter().zip(rows.labels);
+    loss_of(rows, z, &rows.folds.scored)
+}
+
+fn loss_of(rows: &Rows<'_>, z: &[f64], weights: &[f64]) -> f64 {
+    let scored = weights.iter().zip(rows.labels);
     z.chunks_exact(rows.classes)
         .zip(scored)
         .filter(|(_, (weight, _))| **weight > 0.0)
@@ -228,20 +328,30 @@ pub(super) fn held_out_loss(rows: &Rows<'_>, z: &[f64]) -> f64 {
 
 /// Weights `softmax(S)`, the least dropped, and the averages under them. In the mean penalty the
 /// model without features counts as the strongest of the grid.
-fn average(walk: Walk<'_>) -> Path {
+fn average(mut walk: Walk<'_>) -> Path {
     let best = walk.best;
     let mut weights: Vec<f64> = walk.visited.iter().map(|v| (v.point.score - best).exp()).collect();
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|w| *w = if *w < LEAST_WEIGHT * sum { 0.0 } else { *w });
     let sum: f64 = weights.iter().sum();
+    let all_rows = walk.all_rows(&weights);
+    let curvature = walk
+        .curvature
+        .take()
+        .unwrap_or_else(|| Curvature::at(walk.rows, walk.design, &walk.visited[0].w[0]));
+    for (visited, w) in walk.visited.iter_mut().zip(all_rows) {
+        visited.w.extend(w);
+    }
     let first = &walk.visited[0];
+    let length = first.w[0].len();
     let least = walk.scales.strength(-2.0);
     let zeros = |like: &[Vec<f64>]| like.iter().map(|w| vec![0.0; w.len()]).collect::<Vec<_>>();
     let mut path = Path {
         points: Vec::new(),
-        w: zeros(&first.w),
+        w: vec![vec![0.0; length]; first.penalties.len()],
         held_out: vec![0.0; first.held_out.len()],
         penalties: zeros(&first.penalties),
+        curvature,
         c: 0.0,
         passes: walk.passes,
     };

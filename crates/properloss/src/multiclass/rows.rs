@@ -10,7 +10,8 @@ use super::curve::Curve;
 use super::math::Eight;
 use super::panel::{Adjoint, EIGHTS, Labels, Losses, PANEL, Panel, STRIP, Scores};
 use super::sample::Assignment;
-use crate::design::{arch, kernel, run};
+use super::sparse::SparseWeights;
+use crate::design::{arch, run};
 use crate::link::vector::softmax_into;
 use crate::sample::{Dense, Matrix, Storage};
 
@@ -149,13 +150,7 @@ impl<'a> Rows<'a> {
                 sparse.scores(self, start, count, &mut z);
                 None
             } else {
-                let panel = match self.kept.get(start / PANEL) {
-                    Some(panel) => panel,
-                    None => {
-                        self.fill(start, &mut own);
-                        &own
-                    }
-                };
+                let panel = self.panel(start, &mut own);
                 run(arch(), Scores { panel, w: &by_class, z: &mut z });
                 Some(panel)
             };
@@ -249,6 +244,15 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The panel of the 32 rows from `start` on, kept or filled.
+    pub(super) fn panel<'p>(&'p self, start: usize, own: &'p mut Panel) -> &'p Panel {
+        if let Some(panel) = self.kept.get(start / PANEL) {
+            return panel;
+        }
+        self.fill(start, own);
+        own
+    }
+
     /// Standardises 32 rows from `start` on into both layouts of a panel.
     fn fill(&self, start: usize, panel: &mut Panel) {
         let d = self.dimension();
@@ -259,7 +263,23 @@ impl<'a> Rows<'a> {
         match &self.matrix {
             Matrix::DenseF32(x) => self.fill_dense(x, start, panel),
             Matrix::DenseF64(x) => self.fill_dense(x, start, panel),
-            Matrix::Csr(_) => {}
+            Matrix::Csr(_) => self.fill_sparse(start, panel),
+        }
+    }
+
+    fn fill_sparse(&self, start: usize, panel: &mut Panel) {
+        let columns = self.matrix.columns();
+        for i in 0..PANEL.min(self.labels.len() - start) {
+            let at = |j: usize| j / STRIP * PANEL + i;
+            for j in 0..columns {
+                let zero = -self.mean[j] * self.factor[j];
+                panel.by_row[at(j)].as_flattened_mut()[j % STRIP] = zero;
+            }
+            self.matrix.for_each_in_row(start + i, |j, x| {
+                let value = (x - self.mean[j]) * self.factor[j];
+                panel.by_row[at(j)].as_flattened_mut()[j % STRIP] = value;
+            });
+            panel.by_row[at(columns)].as_flattened_mut()[columns % STRIP] = 1.0;
         }
     }
 
@@ -286,97 +306,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The weights on the raw columns of sparse rows, interleaved: column `j` of all vectors together.
-struct SparseWeights {
-    w: Vec<f64>,
-    shift: Vec<f64>,
-    /// Vectors, filled up to a multiple of eight.
-    width: usize,
-}
-
-impl SparseWeights {
-    /// Empty for dense rows.
-    fn new(rows: &Rows<'_>, w: &[&[f64]]) -> Self {
-        if !matches!(rows.matrix, Matrix::Csr(_)) {
-            return Self { w: Vec::new(), shift: Vec::new(), width: 0 };
-        }
-        let d = rows.dimension();
-        let width = (w.len() * rows.classes).next_multiple_of(8);
-        let (mut raw, mut shift) = (vec![0.0; (d - 1) * width], vec![0.0; width]);
-        for (m, w) in w.iter().flat_map(|w| w.chunks_exact(d)).enumerate() {
-            shift[m] = w[d - 1];
-            for j in 0..d - 1 {
-                raw[j * width + m] = w[j] * rows.factor[j];
-                shift[m] -= rows.mean[j] * raw[j * width + m];
-            }
-        }
-        Self { w: raw, shift, width }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.width == 0
-    }
-
-    fn scores(&self, rows: &Rows<'_>, start: usize, count: usize, z: &mut [[Eight; EIGHTS]]) {
-        let mut sums = vec![0.0; self.width];
-        for i in 0..count {
-            sums.copy_from_slice(&self.shift);
-            rows.matrix.for_each_in_row(start + i, |j, x| {
-                add_scaled(x, &self.w[j * self.width..][..self.width], &mut sums);
-            });
-            z.iter_mut().zip(&sums).for_each(|(z, sum)| z[i / 8][i % 8] = *sum);
-        }
-    }
-
-    fn adjoint(
-        &self,
-        rows: &Rows<'_>,
-        start: usize,
-        count: usize,
-        r: &[[Eight; EIGHTS]],
-        raw: &mut [f64],
-    ) {
-        let mut row = vec![0.0; self.width];
-        for i in 0..count {
-            row.iter_mut().zip(r).for_each(|(target, r)| *target = r[i / 8][i % 8]);
-            rows.matrix.for_each_in_row(start + i, |j, x| {
-                add_scaled(x, &row, &mut raw[j * self.width..][..self.width]);
-            });
-            let last = raw.len() - self.width;
-            raw[last..].iter_mut().zip(&row).for_each(|(sum, r)| *sum += r);
-        }
-    }
-
-    /// `g_j = F_j (Σ r x_j - c_j Σ r)`, into the layout of the dense gradient.
-    fn standardise(
-        &self,
-        rows: &Rows<'_>,
-        raw: &[f64],
-        strips: usize,
-        gradient: &mut [[Eight; 2]],
-    ) {
-        let d = rows.dimension();
-        let gradient = gradient.as_flattened_mut().as_flattened_mut();
-        let totals = &raw[(d - 1) * self.width..];
-        for (m, g) in gradient.chunks_exact_mut(strips * STRIP).enumerate() {
-            for j in 0..d - 1 {
-                g[j] = rows.factor[j] * (raw[j * self.width + m] - rows.mean[j] * totals[m]);
-            }
-            g[d - 1] = totals[m];
-        }
-    }
-}
-
-kernel! {
-    /// `to += x from`, both of a whole number of eights.
-    fn add_scaled<'k>(lanes: L, x: f64, from: &'k [f64], to: &'k mut [f64]) -> () {
-        let x = lanes.splat(x);
-        for (to, from) in to.as_chunks_mut::<8>().0.iter_mut().zip(from.as_chunks::<8>().0) {
-            *to = lanes.array(lanes.fused(lanes.load(&*to), x, lanes.load(from)));
-        }
-    }
-}
-
 impl Rows<'_> {
     /// `h_i = w_i Σ_k p_ik (1 - p_ik) / (K - 1)` under the softmax of `w`: the mean curvature of
     /// each row.
@@ -394,13 +323,7 @@ impl Rows<'_> {
                 if !sparse.is_empty() {
                     sparse.scores(self, start, h.len(), &mut z);
                 } else {
-                    let panel = match self.kept.get(number) {
-                        Some(panel) => panel,
-                        None => {
-                            self.fill(start, &mut own);
-                            &own
-                        }
-                    };
+                    let panel = self.panel(start, &mut own);
                     run(arch(), Scores { panel, w: &by_class, z: &mut z });
                 }
                 for (i, h) in h.iter_mut().enumerate() {

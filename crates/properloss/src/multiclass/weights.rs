@@ -19,20 +19,18 @@
 pub(super) const GAP: f64 = 3e-3;
 const MAX_STEPS: usize = 60;
 
-/// Likelihoods of the parts for every row's label, sparse: `L_i = Σ_m θ_m φ_im`.
-///
-/// `θ` are the weights themselves, but for ramps, whose `θ` are the values at the knots: running
-/// sums of the weights (each row sees two knots, where it would see half of all ramps).
-#[derive(Debug, Clone)]
-pub(super) struct Dictionary {
-    /// Entries of every row; those that are not 0 have different indices, the first is the softmax.
-    pub per_row: usize,
-    pub index: Vec<u32>,
-    pub value: Vec<f64>,
+/// Likelihoods of the parts for every row's label, and their sums over the rows outside a fold (or all).
+pub(super) trait Likelihoods: Sync {
     /// Number of weights; number 0 is the softmax.
-    pub parts: usize,
-    /// `[start, end)` of every run of ramps.
-    pub runs: Vec<(usize, usize)>,
+    fn parts(&self) -> usize;
+    /// `Σ w`.
+    fn weight(&self, without: Option<u32>) -> f64;
+    /// `Σ w log q` and `Σ w L_j / q`.
+    fn slopes(&self, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>);
+    /// `Σ w L_j L_k / q²`.
+    fn bends(&self, without: Option<u32>, tau: f64, b: &[f64]) -> Vec<f64>;
+    /// `q` of the rows in a fold.
+    fn probabilities(&self, fold: u32, tau: f64, b: &[f64], out: &mut [f64]);
 }
 
 /// A solution with its certificate.
@@ -43,203 +41,86 @@ pub(super) struct Weights {
     pub gap: f64,
 }
 
-impl Dictionary {
-    /// The gain in log-likelihood that Newton's quadratic model expects of weights `b` with a free
-    /// choice of all parts, in nats.
-    pub(super) fn expected_gain(&self, weights: &[f64], tau: f64, b: &[f64]) -> f64 {
-        let rows: Vec<u32> =
-            (0..weights.len()).filter(|&i| weights[i] > 0.0).map(|i| i as u32).collect();
-        let total: f64 = rows.iter().map(|&i| weights[i as usize]).sum();
-        let g = self.gradient(&rows, weights, tau, b);
-        let h = self.hessian(&rows, weights, tau, b);
-        let x = nonnegative_step(&h, &g, total, b);
-        let n = b.len();
-        let change: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
-        let mut gain = 0.0;
-        for j in 0..n {
-            let bend: f64 = h[j * n..].iter().zip(&change).map(|(h, c)| h * c).sum();
-            gain += change[j] * (g[j] - total - 0.5 * bend);
-        }
-        gain
-    }
+/// `Σ w log q`, and `g_j = Σ w L'_j / q`.
+fn gradient(of: &dyn Likelihoods, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>) {
+    let (value, mut g) = of.slopes(without, tau, b);
+    let (c, g0) = (1.0 - 1.0 / tau, g[0]);
+    g.iter_mut().for_each(|g| *g = g0 / tau + c * *g);
+    (value, g)
+}
 
-    /// The weights of greatest likelihood on the rows with `keep(row)`, from `start`, up to
-    /// `allowed` nats.
-    pub(super) fn maximise(
-        &self,
-        weights: &[f64],
-        keep: impl Fn(usize) -> bool,
-        tau: f64,
-        start: &[f64],
-        allowed: f64,
-    ) -> Weights {
-        let rows: Vec<u32> =
-            (0..weights.len()).filter(|&i| weights[i] > 0.0 && keep(i)).map(|i| i as u32).collect();
-        let total: f64 = rows.iter().map(|&i| weights[i as usize]).sum();
-        let mut b = start.to_vec();
-        let mut value = self.value(&rows, weights, tau, &b);
-        let mut gap = f64::INFINITY;
-        for _ in 0..MAX_STEPS {
-            let gradient = self.gradient(&rows, weights, tau, &b);
-            let most = gradient.iter().copied().fold(0.0, f64::max);
-            gap = (total * (most / total).ln()).max(0.0);
-            if gap < allowed {
+/// `H_jk = Σ w L'_j L'_k / q²`.
+fn hessian(of: &dyn Likelihoods, without: Option<u32>, tau: f64, b: &[f64]) -> Vec<f64> {
+    let (n, mut h) = (of.parts(), of.bends(without, tau, b));
+    let (c, h00, h0) = (1.0 - 1.0 / tau, h[0], h[..n].to_vec());
+    for a in 0..n {
+        for k in 0..n {
+            let cross = (c / tau) * (h0[a] + h0[k]);
+            h[a * n + k] = h00 / (tau * tau) + cross + c * c * h[a * n + k];
+        }
+    }
+    h
+}
+
+/// The gain in log-likelihood that Newton's quadratic model expects of weights `b` with a free
+/// choice of all parts, in nats.
+pub(super) fn expected_gain(of: &dyn Likelihoods, tau: f64, b: &[f64]) -> f64 {
+    let total = of.weight(None);
+    let (_, g) = gradient(of, None, tau, b);
+    let h = hessian(of, None, tau, b);
+    let x = nonnegative_step(&h, &g, total, b);
+    let n = b.len();
+    let change: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
+    let mut gain = 0.0;
+    for j in 0..n {
+        let bend: f64 = h[j * n..].iter().zip(&change).map(|(h, c)| h * c).sum();
+        gain += change[j] * (g[j] - total - 0.5 * bend);
+    }
+    gain
+}
+
+/// The weights of greatest likelihood on the rows outside a fold (or all), from `start`, up to
+/// `allowed` nats.
+pub(super) fn maximise(
+    of: &dyn Likelihoods,
+    without: Option<u32>,
+    tau: f64,
+    start: &[f64],
+    allowed: f64,
+) -> Weights {
+    let total = of.weight(without);
+    let mut b = start.to_vec();
+    let (mut value, mut slopes) = gradient(of, without, tau, &b);
+    let mut gap = f64::INFINITY;
+    for _ in 0..MAX_STEPS {
+        let most = slopes.iter().copied().fold(0.0, f64::max);
+        gap = (total * (most / total).ln()).max(0.0);
+        if gap < allowed {
+            break;
+        }
+        let target = nonnegative_step(&hessian(of, without, tau, &b), &slopes, total, &b);
+        let mut step = 1.0;
+        let mut moved = false;
+        while step > 1e-8 {
+            let trial: Vec<f64> =
+                b.iter().zip(&target).map(|(b, t)| (b + step * (t - b)).max(0.0)).collect();
+            let sum: f64 = trial.iter().sum();
+            // Scaled to sum 1, which never lowers the relaxed objective.
+            let scaled: Vec<f64> = trial.iter().map(|b| b / sum).collect();
+            let (reached, there) = gradient(of, without, tau, &scaled);
+            if sum > 0.0 && reached > value {
+                (b, value, slopes) = (scaled, reached, there);
+                moved = true;
                 break;
             }
-            let hessian = self.hessian(&rows, weights, tau, &b);
-            let target = nonnegative_step(&hessian, &gradient, total, &b);
-            let mut step = 1.0;
-            let mut moved = false;
-            while step > 1e-8 {
-                let trial: Vec<f64> =
-                    b.iter().zip(&target).map(|(b, t)| (b + step * (t - b)).max(0.0)).collect();
-                let sum: f64 = trial.iter().sum();
-                // Scaled to sum 1, which never lowers the relaxed objective.
-                let scaled: Vec<f64> = trial.iter().map(|b| b / sum).collect();
-                let reached = self.value(&rows, weights, tau, &scaled);
-                if sum > 0.0 && reached > value {
-                    (b, value) = (scaled, reached);
-                    moved = true;
-                    break;
-                }
-                step *= 0.5;
-            }
-            if !moved {
-                break;
-            }
+            step *= 0.5;
         }
-        debug_assert!(
-            gap < allowed.max(1e-6 * total),
-            "the certificate: {gap} nats over {total} rows"
-        );
-        Weights { b, gap }
-    }
-
-    /// `θ` of weights: running sums over the ramps.
-    fn knots(&self, b: &[f64]) -> Vec<f64> {
-        let mut theta = b.to_vec();
-        for &(start, end) in &self.runs {
-            for m in start + 1..end {
-                theta[m] += theta[m - 1];
-            }
-        }
-        theta
-    }
-
-    fn entries(&self, row: usize) -> (&[u32], &[f64]) {
-        let range = row * self.per_row..(row + 1) * self.per_row;
-        (&self.index[range.clone()], &self.value[range])
-    }
-
-    /// `q` of a row: the likelihood of its label under weights given as `θ`.
-    fn likelihood(&self, row: usize, tau: f64, theta: &[f64]) -> f64 {
-        let (index, value) = self.entries(row);
-        let sum: f64 = index.iter().zip(value).map(|(&m, v)| theta[m as usize] * v).sum();
-        (value[0] / tau + (1.0 - 1.0 / tau) * sum).max(1e-300)
-    }
-
-    /// `Σ w log q`; the logarithm is taken of products of rows of equal weight.
-    fn value(&self, rows: &[u32], weights: &[f64], tau: f64, b: &[f64]) -> f64 {
-        let theta = self.knots(b);
-        let (mut sum, mut product, mut weight) = (0.0, 1.0, 1.0);
-        for &i in rows {
-            if weights[i as usize] != weight || product < 1e-150 {
-                sum += weight * f64::ln(product);
-                (product, weight) = (1.0, weights[i as usize]);
-            }
-            product *= self.likelihood(i as usize, tau, &theta).max(1e-150);
-        }
-        sum + weight * f64::ln(product)
-    }
-
-    /// `a_j` of every row: the probability of the label under masses `b` and `tau`.
-    pub(super) fn probabilities(
-        &self,
-        tau: f64,
-        b: &[f64],
-        out: &mut [f64],
-        keep: impl Fn(usize) -> bool,
-    ) {
-        let theta = self.knots(b);
-        for (i, out) in out.iter_mut().enumerate().filter(|(i, _)| keep(*i)) {
-            *out = self.likelihood(i, tau, &theta);
+        if !moved {
+            break;
         }
     }
-
-    /// `g_j = Σ w L'_j / q`.
-    fn gradient(&self, rows: &[u32], weights: &[f64], tau: f64, b: &[f64]) -> Vec<f64> {
-        let theta = self.knots(b);
-        let mut g = vec![0.0; self.parts];
-        for &i in rows {
-            let (index, value) = self.entries(i as usize);
-            let scale = weights[i as usize] / self.likelihood(i as usize, tau, &theta);
-            for (&m, &v) in index.iter().zip(value) {
-                g[m as usize] += scale * v;
-            }
-        }
-        self.sum_runs(&mut g);
-        let c = 1.0 - 1.0 / tau;
-        let g0 = g[0];
-        g.iter_mut().for_each(|g| *g = g0 / tau + c * *g);
-        g
-    }
-
-    /// `H_jk = Σ w L'_j L'_k / q²`.
-    fn hessian(&self, rows: &[u32], weights: &[f64], tau: f64, b: &[f64]) -> Vec<f64> {
-        let n = self.parts;
-        let theta = self.knots(b);
-        let mut h = vec![0.0; n * n];
-        for &i in rows {
-            let (index, value) = self.entries(i as usize);
-            let scale = 1.0 / self.likelihood(i as usize, tau, &theta);
-            let scale = weights[i as usize] * scale * scale;
-            for (a, (&m, &v)) in index.iter().zip(value).enumerate() {
-                if v == 0.0 {
-                    continue;
-                }
-                let v = v * scale;
-                let row = &mut h[m as usize * n..(m as usize + 1) * n];
-                for (&m2, &v2) in index[a..].iter().zip(&value[a..]) {
-                    row[m2 as usize] += v * v2;
-                }
-            }
-        }
-        // Entries were added in the order of the row's list: both triangles together.
-        for a in 0..n {
-            for c in 0..a {
-                let sum = h[a * n + c] + h[c * n + a];
-                h[a * n + c] = sum;
-                h[c * n + a] = sum;
-            }
-        }
-        for &(start, end) in &self.runs {
-            for m in (start..end - 1).rev() {
-                for k in 0..n {
-                    h[m * n + k] += h[(m + 1) * n + k];
-                }
-            }
-        }
-        h.chunks_exact_mut(n).for_each(|row| self.sum_runs(row));
-        let c = 1.0 - 1.0 / tau;
-        let h00 = h[0];
-        let h0: Vec<f64> = h[..n].to_vec();
-        for a in 0..n {
-            for k in 0..n {
-                let cross = (c / tau) * (h0[a] + h0[k]);
-                h[a * n + k] = h00 / (tau * tau) + cross + c * c * h[a * n + k];
-            }
-        }
-        h
-    }
-
-    /// From knots to weights: sums from the right within every run.
-    fn sum_runs(&self, g: &mut [f64]) {
-        for &(start, end) in &self.runs {
-            for m in (start..end - 1).rev() {
-                g[m] += g[m + 1];
-            }
-        }
-    }
+    debug_assert!(gap < allowed.max(1e-6 * total), "the certificate: {gap} nats over {total} rows");
+    Weights { b, gap }
 }
 
 /// `argmin_{x >= 0} (x - b)' H (x - b) / 2 - (g - N)'(x - b)`, by active sets from the support of `b`
@@ -317,6 +198,8 @@ fn solve_symmetric(h: &[f64], n: usize, free: &[usize], c: &[f64], ridge: f64) -
 
 #[cfg(test)]
 mod tests {
+    use super::super::dictionary::Dictionary;
+    use super::super::packed::Packed;
     use super::*;
 
     /// Three parts, dense; EM with many steps as the oracle.
@@ -331,17 +214,28 @@ mod tests {
         let value: Vec<f64> = (0..rows * parts).map(|_| uniform().powi(3)).collect();
         let index: Vec<u32> = (0..rows * parts).map(|k| (k % parts) as u32).collect();
         let weights: Vec<f64> = (0..rows).map(|_| 0.5 + uniform()).collect();
-        let dictionary = Dictionary { per_row: parts, index, value, parts, runs: Vec::new() };
+        let folds = vec![0; rows];
+        let runs = Vec::new();
+        let dictionary = Dictionary {
+            per_row: parts,
+            index,
+            value,
+            parts,
+            runs,
+            weights: &weights,
+            folds: &folds,
+        };
         for tau in [1.5, 10.0] {
-            let found = dictionary.maximise(&weights, |_| true, tau, &[1.0, 0.0, 0.0, 0.0], GAP);
+            let found = maximise(&dictionary, None, tau, &[1.0, 0.0, 0.0, 0.0], GAP);
             assert!(found.gap < GAP);
             let total: f64 = weights.iter().sum();
             let mut b = vec![0.25; 4];
             for _ in 0..20_000 {
                 let mut next = vec![0.0; 4];
                 for i in 0..rows {
-                    let (_, v) = dictionary.entries(i);
-                    let q = dictionary.likelihood(i, tau, &b);
+                    let v = &dictionary.value[4 * i..4 * i + 4];
+                    let mixed: f64 = v.iter().zip(&b).map(|(v, b)| v * b).sum();
+                    let q = v[0] / tau + (1.0 - 1.0 / tau) * mixed;
                     for j in 0..4 {
                         let part = v[0] / tau + (1.0 - 1.0 / tau) * v[j];
                         next[j] += weights[i] * b[j] * part / q / total;
@@ -349,11 +243,8 @@ mod tests {
                 }
                 b = next;
             }
-            let all: Vec<u32> = (0..rows as u32).collect();
-            let (ours, em) = (
-                dictionary.value(&all, &weights, tau, &found.b),
-                dictionary.value(&all, &weights, tau, &b),
-            );
+            let value = |b: &[f64]| dictionary.slopes(None, tau, b).0;
+            let (ours, em) = (value(&found.b), value(&b));
             assert!(ours > em - GAP, "{ours} {em}");
             assert!((found.b.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
@@ -368,12 +259,14 @@ mod tests {
             value: vec![0.3, -0.1, -0.2, 0.5, 0.2, 0.4, 0.3, 0.0],
             parts: 4,
             runs: vec![(1, 4)],
+            weights: &[1.0, 2.0],
+            folds: &[0, 1],
         };
-        let (b, weights, tau) = ([0.4, 0.1, 0.2, 0.3], [1.0, 2.0], 3.0);
-        let g = dictionary.gradient(&[0, 1], &weights, tau, &b);
-        let h = dictionary.hessian(&[0, 1], &weights, tau, &b);
+        let (b, tau) = ([0.4, 0.1, 0.2, 0.3], 3.0);
+        let (_, g) = gradient(&dictionary, None, tau, &b);
+        let h = hessian(&dictionary, None, tau, &b);
         // L' adds (1/tau) L_0 times the sum of b, which is 1: differentiate along b_j - b_0.
-        let value = |b: &[f64]| dictionary.value(&[0, 1], &weights, tau, b);
+        let value = |b: &[f64]| dictionary.slopes(None, tau, b).0;
         for j in 1..4 {
             let at = |t: f64| {
                 let mut b = b;
@@ -387,6 +280,48 @@ mod tests {
             let bend = (value(&at(t)) - 2.0 * value(&at(0.0)) + value(&at(-t))) / (t * t);
             let quadratic = h[j * 4 + j] - 2.0 * h[j] + h[0];
             assert!((bend + quadratic).abs() < 1e-4 * (1.0 + quadratic), "{bend} {quadratic}");
+        }
+    }
+
+    /// Blocks of eight and sparse rows are two layouts of one likelihood.
+    #[test]
+    fn packed_rows_give_the_sums_of_sparse_ones() {
+        let (rows, classes) = (101, 3);
+        let value: Vec<f64> =
+            (0..7 * rows).map(|i| 0.02 + ((i * 37) % 97) as f64 / 100.0).collect();
+        let labels: Vec<usize> = (0..rows).map(|i| (i * i) % classes).collect();
+        let folds: Vec<u32> = (0..rows).map(|i| (i % 4) as u32).collect();
+        let weights: Vec<f64> = (0..rows).map(|i| (i % 5) as f64 / 2.0).collect();
+        for uniform in [false, true] {
+            let (floors, height) = if uniform { (1, 1.0 / 3.0) } else { (classes, 1.0) };
+            let floor = |i: usize| if uniform { 0 } else { labels[i] };
+            let packed = Packed::new(&value, (floor, floors, height), &folds, &weights);
+            let number = |k: usize| {
+                let (i, j) = (k / 8, k % 8);
+                if j < 7 { (j as u32, value[7 * i + j]) } else { ((7 + floor(i)) as u32, height) }
+            };
+            let (index, value) = (0..8 * rows).map(number).unzip();
+            let (weights, folds) = (&weights[..], &folds[..]);
+            let (per_row, parts, runs) = (8, 7 + floors, Vec::new());
+            let sparse = Dictionary { per_row, index, value, parts, runs, weights, folds };
+            let b: Vec<f64> = (0..parts).map(|j| (1 + j % 3) as f64 / (2 * parts) as f64).collect();
+            for without in [None, Some(2)] {
+                assert_eq!(packed.weight(without), sparse.weight(without));
+                let (a, left) = packed.slopes(without, 2.5, &b);
+                let (c, right) = sparse.slopes(without, 2.5, &b);
+                assert!((a - c).abs() < 1e-11, "{a} {c}");
+                let (bent, other) =
+                    (packed.bends(without, 2.5, &b), sparse.bends(without, 2.5, &b));
+                for (x, y) in left.iter().chain(&bent).zip(right.iter().chain(&other)) {
+                    assert!((x - y).abs() < 1e-11 * y.abs().max(1.0), "{x} {y}");
+                }
+            }
+            let (mut p, mut q) = (vec![0.0; rows], vec![0.0; rows]);
+            packed.probabilities(1, 2.5, &b, &mut p);
+            sparse.probabilities(1, 2.5, &b, &mut q);
+            for i in (0..rows).filter(|&i| weights[i] > 0.0) {
+                assert!((p[i] - q[i]).abs() < 1e-14, "{i}");
+            }
         }
     }
 }
