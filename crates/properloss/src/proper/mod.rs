@@ -15,6 +15,7 @@
 //! by L-BFGS (`descent.rs`) in the metric of their Hessians where these are known (`metric.rs`):
 //! Newton's method for few columns, L-BFGS for many, the same loop.
 
+mod accept;
 mod calibrator;
 mod certificate;
 mod curve;

@@ -123,7 +123,8 @@ fn descend(
         let fresh = || Walkers::new(rows, first, [curvature; LANES], Seen::plain(d));
         let mut walkers = path.walkers.get(group).cloned().unwrap_or_else(fresh);
         let penalty = &path.penalty[group];
-        let reached = walkers.descend(rows, curve, penalty, &metric, &start, stop, None, halt)?;
+        let reached =
+            walkers.descend(rows, curve, penalty, &metric, &start, None, stop, None, halt)?;
         result.w.push(reached.anchor.w);
         result.passes = result.passes.max(1 + reached.passes);
     }
