@@ -4,7 +4,7 @@
 //! is made.
 
 use super::products::{BLOCK, Pair, Products, Seen, shortened};
-use super::rows::{LANES, Lane};
+use super::rows::{LANES, Lane, Line};
 use crate::design::{Kernel, Lanes, arch, run};
 
 /// What a new pair is judged by: `s·B s` and `y·B^-1 y` with `gamma = 1` and no penalty, `s·y`, `Σ P s²`.
@@ -23,7 +23,7 @@ pub(super) struct Made<'a> {
     pub gradient: &'a mut [Lane],
     /// Its end, and the gradient there.
     pub trial: &'a [Lane],
-    pub found: &'a [Lane],
+    pub found: &'a [Line],
     pub penalty: &'a [Lane],
     pub seen: &'a Seen,
     /// -1 in the lanes that moved, 1 in the others.
@@ -63,7 +63,7 @@ impl<L: Lanes> Sums<L> {
         let last = made.w.len() - 1;
         let zero = lanes.splat(0.0);
         let moved = lanes.load(made.moved);
-        let y = lanes.sub(lanes.load(&made.found[last]), lanes.load(&made.gradient[last]));
+        let y = lanes.sub(lanes.load(&made.found[last].0), lanes.load(&made.gradient[last]));
         let y_last = lanes.where_negative(moved, y, zero);
         Self { lanes, moved, y_last, shift: zero, sums: [zero; 4] }
     }
@@ -74,7 +74,7 @@ impl<L: Lanes> Sums<L> {
         let Self { lanes, moved, .. } = *self;
         let zero = lanes.splat(0.0);
         let (w, trial) = (lanes.load(&made.w[j]), lanes.load(&made.trial[j]));
-        let (g, found) = (lanes.load(&made.gradient[j]), lanes.load(&made.found[j]));
+        let (g, found) = (lanes.load(&made.gradient[j]), lanes.load(&made.found[j].0));
         let p = lanes.load(&made.penalty[j]);
         let s = lanes.where_negative(moved, lanes.sub(trial, w), zero);
         let y = lanes.where_negative(moved, lanes.sub(found, g), zero);
@@ -148,7 +148,7 @@ impl Kernel for AcceptAndSum<'_, '_> {
         let last = made.w.len() - 1;
         let g_last = lanes.where_negative(
             sums.moved,
-            lanes.load(&made.found[last]),
+            lanes.load(&made.found[last].0),
             lanes.load(&made.gradient[last]),
         );
         let y_new = lanes.load(&shortened(lanes.array(sums.y_last)));

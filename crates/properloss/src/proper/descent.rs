@@ -11,7 +11,7 @@ use super::curve::Curve;
 use super::linalg::{lane_add, lane_add_product, lane_dot, lane_weighted};
 use super::metric::{Dense, Metric};
 use super::products::{Moves, Pair, Place, Products, Seen, advance_along};
-use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
+use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane, LaneSums, Line};
 
 /// Steps remembered, at most and at least.
 const MAX_MEMORY: usize = 8;
@@ -236,7 +236,7 @@ impl Walkers {
         &mut self,
         at: &mut Anchor,
         trial: &[Lane],
-        gradient: &[Lane],
+        gradient: &[Line],
         penalty: &[Lane],
         keep: [bool; LANES],
         mut telling: [bool; LANES],
@@ -369,6 +369,12 @@ enum Directions<'m> {
 }
 
 impl Anchor {
+    /// What a pass at these weights found.
+    pub(super) fn new(w: Vec<Lane>, sums: LaneSums) -> Self {
+        let gradient = sums.gradient.iter().map(|Line(gradient)| *gradient).collect();
+        Self { w, loss: sums.loss, gradient }
+    }
+
     fn under<'a>(&'a self, penalty: &'a [Lane], seen: &'a Seen) -> Place<'a> {
         Place { penalty, w: &self.w, gradient: &self.gradient, seen }
     }

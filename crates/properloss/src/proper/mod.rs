@@ -29,6 +29,7 @@ mod metric;
 mod path;
 mod products;
 mod refit;
+mod relative;
 mod rows;
 pub mod smooth;
 mod state;

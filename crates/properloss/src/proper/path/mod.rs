@@ -330,7 +330,7 @@ impl PathState {
         for (group, anchor) in anchors.iter_mut().enumerate() {
             let sums = rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, halt)?;
             held_out = held_out.and(&rows.held_out(group * LANES, &sums));
-            (anchor.loss, anchor.gradient) = (sums.loss, sums.gradient);
+            *anchor = Anchor::new(std::mem::take(&mut anchor.w), sums);
         }
         self.look = Look::of(rows, &anchors, &held_out);
         self.passes += 1;
