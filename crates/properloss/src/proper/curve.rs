@@ -1,5 +1,6 @@
 //! The loss of one row as a function of its score: what a pass over the data sums up.
 
+use super::relative::RelativeTable;
 use crate::link::InverseLink;
 
 /// Loss, and its derivative in the score.
@@ -16,12 +17,14 @@ pub(super) enum Curve<'a> {
     Logistic,
     /// `-y log u(z) - (1 - y) log(1 - u(z))`: log-loss under a learned link. Not convex.
     Likelihood(&'a dyn InverseLink),
+    /// The same, under a link relative to the sigmoid.
+    Relative(&'a RelativeTable),
     /// `U(z) - y z`: the proper canonical loss of a learned link. Convex.
     Canonical(&'a dyn InverseLink),
 }
 
 /// Probabilities nearer to 0 or 1 than this count as this near in a quotient.
-const LEAST: f64 = 1e-300;
+pub(super) const LEAST: f64 = 1e-300;
 
 impl Curve<'_> {
     /// Loss and slope of a row with label `y` at score `z`.
@@ -39,6 +42,7 @@ impl Curve<'_> {
                     Point { loss: -v.ln(), slope: derivative / v }
                 }
             }
+            Self::Relative(table) => table.at(z, y),
             Self::Canonical(link) => {
                 Point { loss: link.potential(z) - y * z, slope: link.u(z) - y }
             }
@@ -57,6 +61,7 @@ impl Curve<'_> {
                 let derivative = link.derivative(z);
                 derivative * derivative / (link.u(z) * link.one_minus_u(z)).max(LEAST)
             }
+            Self::Relative(table) => table.curvature(z),
             Self::Canonical(link) => link.derivative(z),
         }
     }

@@ -6,11 +6,12 @@
 //! Hessians are known (then this is Newton's method), else `|y|/|s|` times the spread of the columns, `+ P`
 //! (`products.rs`).
 
+use super::accept::Made;
 use super::curve::Curve;
 use super::linalg::{lane_add, lane_add_product, lane_dot, lane_weighted};
 use super::metric::{Dense, Metric};
-use super::products::{Moves, Pair, Place, Products, Seen, accept, advance_along};
-use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
+use super::products::{Moves, Pair, Place, Products, Seen, advance_along};
+use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane, LaneSums, Line};
 
 /// Steps remembered, at most and at least.
 const MAX_MEMORY: usize = 8;
@@ -45,6 +46,21 @@ pub(super) struct Anchor {
     /// Summed loss without penalty, and its gradient.
     pub loss: Lane,
     pub gradient: Vec<Lane>,
+}
+
+/// Products of the pairs under one penalty, and with the gradients at some starts.
+pub(super) struct Beginnings {
+    products: Option<Products>,
+    gradients: Vec<(Vec<Lane>, Vec<Lane>, Lane)>,
+}
+
+impl Beginnings {
+    /// At the start of this number.
+    pub(super) fn at(mut self, number: usize) -> Option<Products> {
+        let mut products = self.products?;
+        products.set_gradient(self.gradients.swap_remove(number));
+        Some(products)
+    }
 }
 
 /// The memory of eight models.
@@ -89,7 +105,7 @@ impl Walkers {
 
     /// One step from `start` under a penalty, without a pass.
     pub(super) fn step(&self, penalty: &[Lane], metric: &Metric<'_>, start: &Anchor) -> Vec<Lane> {
-        let history = History::new(self, metric, start.under(penalty, &self.seen));
+        let history = History::new(self, metric, start.under(penalty, &self.seen), None);
         let mut w = start.w.clone();
         let moves = Moves { on: [-1.0; LANES], back: [1.0; LANES], length: [1.0; LANES] };
         history.advance(&self.pairs, start.under(penalty, &self.seen), moves, &mut w);
@@ -97,14 +113,15 @@ impl Walkers {
     }
 
     /// The gains that the first steps from these starts expect, in nats, over all lanes; in a diagonal
-    /// metric.
+    /// metric. With what is needed to begin at each of them.
     pub(super) fn gains<'a>(
         &self,
         penalty: &[Lane],
         starts: impl Iterator<Item = &'a Anchor>,
-    ) -> Vec<f64> {
+    ) -> (Vec<f64>, Beginnings) {
         let mut products: Option<Products> = None;
-        let mut gain = |start: &Anchor| {
+        let (mut gains, mut gradients) = (Vec::new(), Vec::new());
+        for start in starts {
             let place = start.under(penalty, &self.seen);
             let products = match &mut products {
                 Some(products) => {
@@ -113,12 +130,13 @@ impl Walkers {
                 }
                 none => none.insert(Products::new(&self.pairs, self.gamma, place)),
             };
-            products.decrements().iter().map(|decrement| 0.5 * decrement).sum()
-        };
-        starts.map(&mut gain).collect()
+            gains.push(products.decrements().iter().map(|decrement| 0.5 * decrement).sum());
+            gradients.push(products.of_gradient());
+        }
+        (gains, Beginnings { products, gradients })
     }
 
-    /// Minimises `loss + Σ P w² / 2` from `start` on.
+    /// Minimises `loss + Σ P w² / 2` from `start` on; the products there may be known.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn descend(
         &mut self,
@@ -127,13 +145,14 @@ impl Walkers {
         penalty: &[Lane],
         metric: &Metric<'_>,
         start: &Anchor,
+        known: Option<Products>,
         stop: Stop,
         enough: Option<Enough<'_>>,
         halt: Halt<'_>,
     ) -> Result<Descended, Halted> {
         let models = LANES.min(rows.models() - self.first);
         let mut at = start.clone();
-        let mut history = History::new(self, metric, at.under(penalty, &self.seen));
+        let mut history = History::new(self, metric, at.under(penalty, &self.seen), known);
         let mut walk = [Walk::default(); LANES];
         let mut trial = at.w.clone();
         let mut squares = lane_weighted(penalty, &at.w);
@@ -182,8 +201,18 @@ impl Walkers {
                 (at.loss[l], squares[l]) = (sums.loss[l], after[l]);
             }
             let telling = std::array::from_fn(|l| keep[l] && walk[l].decrement > LEAST_DECREMENT);
-            self.remember(&mut at, &trial, &sums.gradient, penalty, keep, telling, &mut history);
-            history.update(self, at.under(penalty, &self.seen));
+            // Where nothing moved, all is as it was.
+            if keep.contains(&true) {
+                self.remember(
+                    &mut at,
+                    &trial,
+                    &sums.gradient,
+                    penalty,
+                    keep,
+                    telling,
+                    &mut history,
+                );
+            }
             if let Some(enough) = enough {
                 decrease = stop.decrease.max(enough(rows.held_out(self.first, &sums).loss));
             }
@@ -207,15 +236,12 @@ impl Walkers {
         &mut self,
         at: &mut Anchor,
         trial: &[Lane],
-        gradient: &[Lane],
+        gradient: &[Line],
         penalty: &[Lane],
         keep: [bool; LANES],
         mut telling: [bool; LANES],
         history: &mut History<'_>,
     ) {
-        if !keep.contains(&true) {
-            return;
-        }
         let mut pair = if self.pairs.len() == self.memory {
             history.forget_oldest();
             self.pairs.remove(0)
@@ -223,8 +249,20 @@ impl Walkers {
             Pair::zero(trial.len())
         };
         let moved = keep.map(|keep| if keep { -1.0 } else { 1.0 });
-        let under = (penalty, &self.seen);
-        let sizes = accept(&mut at.w, &mut at.gradient, trial, gradient, under, &moved, &mut pair);
+        let made = Made {
+            w: &mut at.w,
+            gradient: &mut at.gradient,
+            trial,
+            found: gradient,
+            penalty,
+            seen: &self.seen,
+            moved: &moved,
+            pair: &mut pair,
+        };
+        let sizes = match &mut history.kind {
+            Directions::Products(products) => made.accept_and_sum(products, &self.pairs),
+            Directions::Loops { .. } => made.accept(),
+        };
         for l in 0..LANES {
             // Rounding must not hide the curvature.
             let rounding = f64::from(f32::EPSILON) * (sizes.ss[l] * sizes.yy[l]).sqrt();
@@ -237,6 +275,20 @@ impl Walkers {
             pair.keep(&telling);
         }
         self.pairs.push(pair);
+        let place = at.under(penalty, &self.seen);
+        match &mut history.kind {
+            Directions::Products(products) => {
+                if telling != keep {
+                    products.keep_of_newest(&telling);
+                }
+                products.renew(&self.pairs, self.gamma, place);
+            }
+            Directions::Loops { curved, .. } => {
+                let new = self.pairs[curved.len()..].iter();
+                curved.extend(new.map(|pair| under(pair, penalty)));
+            }
+        }
+        history.look(&self.pairs, place);
     }
 }
 
@@ -317,6 +369,12 @@ enum Directions<'m> {
 }
 
 impl Anchor {
+    /// What a pass at these weights found.
+    pub(super) fn new(w: Vec<Lane>, sums: LaneSums) -> Self {
+        let gradient = sums.gradient.iter().map(|Line(gradient)| *gradient).collect();
+        Self { w, loss: sums.loss, gradient }
+    }
+
     fn under<'a>(&'a self, penalty: &'a [Lane], seen: &'a Seen) -> Place<'a> {
         Place { penalty, w: &self.w, gradient: &self.gradient, seen }
     }
@@ -330,11 +388,16 @@ fn penalised(gradient: &[Lane], penalty: &[Lane], w: &[Lane]) -> Vec<Lane> {
 }
 
 impl<'m> History<'m> {
-    fn new(walkers: &Walkers, metric: &'m Metric<'m>, place: Place<'_>) -> Self {
+    fn new(
+        walkers: &Walkers,
+        metric: &'m Metric<'m>,
+        place: Place<'_>,
+        known: Option<Products>,
+    ) -> Self {
         let kind = match metric {
-            Metric::Diagonal => {
-                Directions::Products(Products::new(&walkers.pairs, walkers.gamma, place))
-            }
+            Metric::Diagonal => Directions::Products(
+                known.unwrap_or_else(|| Products::new(&walkers.pairs, walkers.gamma, place)),
+            ),
             Metric::Dense(dense) => Directions::Loops {
                 dense,
                 first: walkers.first,
@@ -354,20 +417,6 @@ impl<'m> History<'m> {
                 curved.remove(0);
             }
         }
-    }
-
-    /// After a pass: perhaps a new pair, and a new gradient.
-    fn update(&mut self, walkers: &Walkers, place: Place<'_>) {
-        match &mut self.kind {
-            Directions::Products(products) => {
-                products.update(&walkers.pairs, walkers.gamma, place);
-            }
-            Directions::Loops { curved, .. } => {
-                let new = walkers.pairs[curved.len()..].iter();
-                curved.extend(new.map(|pair| under(pair, place.penalty)));
-            }
-        }
-        self.look(&walkers.pairs, place);
     }
 
     /// The two loops of L-BFGS (Nocedal and Wright, algorithm 7.4), in every lane.

@@ -15,6 +15,7 @@
 //! by L-BFGS (`descent.rs`) in the metric of their Hessians where these are known (`metric.rs`):
 //! Newton's method for few columns, L-BFGS for many, the same loop.
 
+mod accept;
 mod calibrator;
 mod certificate;
 mod curve;
@@ -28,6 +29,7 @@ mod metric;
 mod path;
 mod products;
 mod refit;
+mod relative;
 mod rows;
 pub mod smooth;
 mod state;

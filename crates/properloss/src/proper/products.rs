@@ -21,7 +21,7 @@ use super::rows::{LANES, Lane};
 use crate::design::{Kernel, Lanes, arch, run};
 
 /// Columns whose intermediate results are kept at hand.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
 /// A step and the change of the unpenalised gradient along it; zero in the lanes that did not move.
 ///
@@ -37,10 +37,12 @@ pub(super) struct Pair {
 /// A [`Lane`] in single precision.
 pub(super) type Short = [f32; LANES];
 
-/// The nearest numbers of single precision.
+/// The nearest numbers of single precision. (Written out: `map` is compiled for the baseline set, and
+/// called for every column.)
 #[inline(always)]
 pub(super) fn shortened(x: Lane) -> Short {
-    x.map(|x| x as f32)
+    let [a, b, c, d, e, f, g, h] = x;
+    [a as f32, b as f32, c as f32, d as f32, e as f32, f as f32, g as f32, h as f32]
 }
 
 /// How the columns lie in the rows that eight models see: squared deviation and mean, in the units of the
@@ -63,15 +65,15 @@ impl Seen {
 #[derive(Debug)]
 pub(super) struct Products {
     /// What `D` has beside the penalty.
-    gamma: Lane,
+    pub gamma: Lane,
     /// `s_i·ŷ_j` and `ŷ_i·B^-1 ŷ_j`, at `[j][i]` for `i <= j`.
-    sy: Vec<Vec<Lane>>,
-    yy: Vec<Vec<Lane>>,
+    pub sy: Vec<Vec<Lane>>,
+    pub yy: Vec<Vec<Lane>>,
     /// `s_i·g` and `ŷ_i·B^-1 g`.
-    sg: Vec<Lane>,
-    yg: Vec<Lane>,
+    pub sg: Vec<Lane>,
+    pub yg: Vec<Lane>,
     /// `g·B^-1 g`.
-    gg: Lane,
+    pub gg: Lane,
 }
 
 /// `a` and `c` of every pair.
@@ -115,6 +117,16 @@ impl Products {
         self.sum(pairs, place);
     }
 
+    /// What the products with the gradient are, to be put back later.
+    pub(super) fn of_gradient(&self) -> (Vec<Lane>, Vec<Lane>, Lane) {
+        (self.sg.clone(), self.yg.clone(), self.gg)
+    }
+
+    /// Puts products with a gradient back.
+    pub(super) fn set_gradient(&mut self, (sg, yg, gg): (Vec<Lane>, Vec<Lane>, Lane)) {
+        (self.sg, self.yg, self.gg) = (sg, yg, gg);
+    }
+
     /// The oldest pair is gone.
     pub(super) fn forget_oldest(&mut self) {
         for table in [&mut self.sy, &mut self.yy] {
@@ -125,16 +137,32 @@ impl Products {
         }
     }
 
-    /// A gradient, and perhaps a new pair. `gamma` is what `D` should have by now: far from what it has,
-    /// everything is summed up again.
-    pub(super) fn update(&mut self, pairs: &[Pair], gamma: Lane, place: Place<'_>) {
+    /// Room for the products of a new pair, the last of `size`, and of a gradient.
+    pub(super) fn make_room(&mut self, size: usize) {
+        for table in [&mut self.sy, &mut self.yy] {
+            table.push(vec![[0.0; LANES]; size]);
+        }
+        (self.sg, self.yg) = (vec![[0.0; LANES]; size], vec![[0.0; LANES]; size]);
+    }
+
+    /// The newest pair is zero in the lanes that are not kept.
+    pub(super) fn keep_of_newest(&mut self, keep: &[bool; LANES]) {
+        let newest = [self.sy.last_mut(), self.yy.last_mut()].into_iter().flatten().flatten();
+        let products = newest.chain(self.sg.last_mut()).chain(self.yg.last_mut());
+        for product in products {
+            (0..LANES).filter(|&l| !keep[l]).for_each(|l| product[l] = 0.0);
+        }
+    }
+
+    /// `gamma` is what `D` should have by now: far from what it has, everything is summed up again.
+    pub(super) fn renew(&mut self, pairs: &[Pair], gamma: Lane, place: Place<'_>) {
         let far = |l: usize| !(0.25..=4.0).contains(&(gamma[l] / self.gamma[l]));
         if (0..LANES).any(far) {
             self.gamma = gamma;
             self.sy.clear();
             self.yy.clear();
+            self.sum(pairs, place);
         }
-        self.sum(pairs, place);
     }
 
     /// Fills in the rows of the tables that are missing.
@@ -408,83 +436,6 @@ impl Kernel for AdvanceAlong<'_> {
     }
 }
 
-/// What a new pair is judged by: `s·B s` and `y·B^-1 y` with `gamma = 1` and no penalty, `s·y`, `Σ P s²`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
-    pub ss: Lane,
-    pub yy: Lane,
-    pub sy: Lane,
-    pub sps: Lane,
-}
-
-/// Moves `w` and `gradient` to `trial` and `found` in the lanes of `moved` (-1; the others are 1), and
-/// leaves the differences in `pair`.
-pub(super) fn accept(
-    w: &mut [Lane],
-    gradient: &mut [Lane],
-    trial: &[Lane],
-    found: &[Lane],
-    (penalty, seen): (&[Lane], &Seen),
-    moved: &Lane,
-    pair: &mut Pair,
-) -> Sizes {
-    run(arch(), Accept { w, gradient, trial, found, penalty, seen, moved, pair })
-}
-
-struct Accept<'a> {
-    w: &'a mut [Lane],
-    gradient: &'a mut [Lane],
-    trial: &'a [Lane],
-    found: &'a [Lane],
-    penalty: &'a [Lane],
-    seen: &'a Seen,
-    moved: &'a Lane,
-    pair: &'a mut Pair,
-}
-
-impl Kernel for Accept<'_> {
-    type Output = Sizes;
-
-    #[inline(always)]
-    fn call<L: Lanes>(self, lanes: L) -> Sizes {
-        let zero = lanes.splat(0.0);
-        let moved = lanes.load(self.moved);
-        let mut sums = [zero; 4];
-        let last = self.w.len() - 1;
-        let [found_last, g_last] = [&self.found[last], &self.gradient[last]].map(|x| lanes.load(x));
-        let y_last = lanes.sub(found_last, g_last);
-        let mut shift = zero;
-        for j in 0..self.w.len() {
-            let [w, trial, g, found] =
-                [&self.w[j], &self.trial[j], &self.gradient[j], &self.found[j]]
-                    .map(|x| lanes.load(x));
-            let p = lanes.load(&self.penalty[j]);
-            let s = lanes.where_negative(moved, lanes.sub(trial, w), zero);
-            let y = lanes.where_negative(moved, lanes.sub(found, g), zero);
-            let square = lanes.load(&self.seen.square[j]);
-            let offset = lanes.load(&self.seen.offset[j]);
-            let own = lanes.sub(y, lanes.mul(offset, y_last));
-            shift = lanes.fused(shift, offset, s);
-            sums[0] = lanes.fused(sums[0], lanes.mul(square, s), s);
-            sums[1] = lanes.fused(sums[1], lanes.div(own, square), own);
-            if j == last {
-                // (s_0 + o·s)² in place of s_0².
-                let whole = lanes.add(s, shift);
-                sums[0] = lanes.sub(sums[0], lanes.mul(s, s));
-                sums[0] = lanes.fused(sums[0], whole, whole);
-            }
-            sums[2] = lanes.fused(sums[2], s, y);
-            sums[3] = lanes.fused(sums[3], lanes.mul(p, s), s);
-            self.pair.s[j] = shortened(lanes.array(s));
-            self.pair.y[j] = shortened(lanes.array(y));
-            self.w[j] = lanes.array(lanes.where_negative(moved, trial, w));
-            self.gradient[j] = lanes.array(lanes.where_negative(moved, found, g));
-        }
-        let [ss, yy, sy, sps] = sums.map(|sum| lanes.array(sum));
-        Sizes { ss, yy, sy, sps }
-    }
-}
-
 impl Pair {
     /// Of this size, and zero.
     pub(super) fn zero(size: usize) -> Self {
@@ -542,7 +493,7 @@ mod tests {
                 pairs.remove(0);
                 products.forget_oldest();
             }
-            products.update(&pairs, gamma, place);
+            products.at(&pairs, place);
             let mut g = gradient.clone();
             lane_add_product(&penalty, &w, &mut g);
             let mut q = g.clone();

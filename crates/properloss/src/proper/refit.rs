@@ -15,10 +15,11 @@ use super::linalg::lane;
 use super::metric::{Dense, Hessians, Metric};
 use super::path::{self, Models, Path};
 use super::products::Seen;
+use super::relative::RelativeTable;
 use super::rows::{FoldRows, Halt, Halted, LANES};
 use super::smooth;
 use crate::error::Result;
-use crate::link::{RelativeLink, Sigmoid};
+use crate::link::{InverseLink, RelativeLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
 
 /// The doubt a refit has to overcome, in nats.
@@ -30,8 +31,10 @@ const LEAST_RATIO: f64 = 1.06;
 const LEAST_SHARE: f64 = 0.01;
 /// The likelihood under a learned link is not convex and over-fits: few steps from a good start.
 const STOP: Stop = Stop { decrease: 1e-2, unseen: 0.05, max_steps: 6 };
-/// Where a step costs more than a pass, and the path has left a metric that is nearly right.
+/// Where a step costs more than a pass, and the path has left a metric that is nearly right: so many nats for
+/// every thousand rows, or less.
 const STOP_WIDE: Stop = Stop { decrease: 5e-2, unseen: 0.05, max_steps: 3 };
+const STOP_WIDE_ROWS: f64 = 1000.0;
 
 /// The loss under which the weights are fitted again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,25 +81,27 @@ pub(super) fn is_worth_it(v: &PiecewiseAffine, kind: Refit) -> bool {
     kind != Refit::None && smooth::slope_ratio(v) >= LEAST_RATIO
 }
 
-/// The weights under the link `v o sigma`, from the averaged path on.
+/// The weights under the link `v o sigma`, from the averaged path on. Takes what L-BFGS learned from the path.
 pub(super) fn refit(
     rows: &FoldRows<'_>,
-    path: &Path,
+    path: &mut Path,
     v: PiecewiseAffine,
     kind: Refit,
     halt: Halt<'_>,
 ) -> Result<Refitted> {
     let link = RelativeLink::new(Arc::new(Sigmoid), v)?;
-    let curve = match kind {
-        Refit::Canonical => Curve::Canonical(&link),
-        Refit::Likelihood | Refit::None => Curve::Likelihood(&link),
+    let table = RelativeTable::new(&link.spec());
+    let curve = match (kind, &table) {
+        (Refit::Canonical, _) => Curve::Canonical(&link),
+        (Refit::Likelihood | Refit::None, Some(table)) => Curve::Relative(table),
+        (Refit::Likelihood | Refit::None, None) => Curve::Likelihood(&link),
     };
     descend(rows, path, &curve, halt).map_err(|halted| rows.why(halted))
 }
 
 fn descend(
     rows: &FoldRows<'_>,
-    path: &Path,
+    path: &mut Path,
     curve: &Curve<'_>,
     halt: Halt<'_>,
 ) -> std::result::Result<Refitted, Halted> {
@@ -111,20 +116,25 @@ fn descend(
     };
     let (metric, stop) = match &hessians {
         Some(hessians) => (Metric::Dense(Dense::new(hessians, &path.penalty, halt)), STOP),
-        None => (Metric::Diagonal, STOP_WIDE),
+        None => {
+            let times = (rows.used() as f64 / STOP_WIDE_ROWS).max(1.0);
+            (Metric::Diagonal, Stop { decrease: times * STOP_WIDE.decrease, ..STOP_WIDE })
+        }
     };
     let counts = path.scored.bins.counts();
     let curvature: f64 = counts.map(|(z, _, weight, _)| weight * curve.curvature(z)).sum();
     let mut result = Refitted { w: Vec::new(), passes: 0 };
+    let mut known = std::mem::take(&mut path.walkers).into_iter();
     for (group, w) in path.w.iter().enumerate() {
         let first = group * LANES;
         let sums = rows.lane_sums(curve, first, w, halt)?;
-        let start = Anchor { w: w.clone(), loss: sums.loss, gradient: sums.gradient };
+        let start = Anchor::new(w.clone(), sums);
         // The loss under the link bends much like that under the sigmoid.
         let fresh = || Walkers::new(rows, first, [curvature; LANES], Seen::plain(d));
-        let mut walkers = path.walkers.get(group).cloned().unwrap_or_else(fresh);
+        let mut walkers = known.next().unwrap_or_else(fresh);
         let penalty = &path.penalty[group];
-        let reached = walkers.descend(rows, curve, penalty, &metric, &start, stop, None, halt)?;
+        let reached =
+            walkers.descend(rows, curve, penalty, &metric, &start, None, stop, None, halt)?;
         result.w.push(reached.anchor.w);
         result.passes = result.passes.max(1 + reached.passes);
     }

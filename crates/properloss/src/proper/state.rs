@@ -285,11 +285,11 @@ impl State {
         &mut self,
         options: &ProperLoss,
         rows: &FoldRows<'_>,
-        path: Path,
+        mut path: Path,
         first: SmoothLink,
         halt: Halt<'_>,
     ) -> Result<Outcome> {
-        let second = refit::refit(rows, &path, first.v.clone(), options.refit, halt)?;
+        let second = refit::refit(rows, &mut path, first.v.clone(), options.refit, halt)?;
         self.passes += second.passes;
         let scored = |models: &Models| rows.scored(models, halt).map_err(|halted| rows.why(halted));
         let relinked = link(options, &scored(&second.w)?)?;

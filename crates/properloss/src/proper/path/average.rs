@@ -62,7 +62,8 @@ pub(super) fn average(
     let groups = rows.models().div_ceil(LANES);
     let (mut points, mut c) = (Vec::new(), 0.0);
     let mut averaged = vec![vec![[0.0; LANES]; d]; groups];
-    let mut mean_penalty = averaged.clone();
+    // Of every scaling: its weight, the null model included, and the weighted sum of its strengths.
+    let mut of_scaling = vec![(0.0, 0.0); state.scalings.len()];
     let mut scaling_weights: Vec<(f64, f64)> = state.scalings.iter().map(|&a| (a, 0.0)).collect();
     let likeliest = (0..weights.len()).fold(0, |a, b| if weights[b] > weights[a] { b } else { a });
     let likeliest = state.visited[likeliest].w.clone();
@@ -86,20 +87,13 @@ pub(super) fn average(
         if point.at.is_some() {
             scaling_weights[a].1 += weight;
         }
-        let penalty = state.scales.penalty(scaling, strength);
+        of_scaling[a].0 += weight;
+        of_scaling[a].1 += weight * strength;
         for group in 0..groups {
             add(weight, &point.w[group], &mut averaged[group]);
-            for (sum, p) in mean_penalty[group].iter_mut().zip(&penalty[group]) {
-                for l in 0..LANES {
-                    sum[l] += weight * p[l].ln();
-                }
-            }
         }
     }
-    for group in &mut mean_penalty {
-        group.iter_mut().for_each(|p| *p = p.map(f64::exp));
-        group[d - 1] = [0.0; LANES];
-    }
+    let penalty = mean_penalty(&state, &of_scaling, groups);
     // The null model first, then scaling by scaling from the strongest penalty on.
     points[1..].sort_by(|a, b| b.scaling.total_cmp(&a.scaling).then(a.c.total_cmp(&b.c)));
     let c = c.exp() / state.scales.columns().max(1) as f64;
@@ -113,11 +107,36 @@ pub(super) fn average(
         w: averaged,
         likeliest,
         c,
-        penalty: mean_penalty,
+        penalty,
         scaling_weights,
         passes: state.passes + 1,
         walkers: if state.quadratic.is_some() { Vec::new() } else { state.walkers },
     })
+}
+
+/// The geometric mean of the penalties: within a scaling that of the mean strength, as `P` is `10^-g` times
+/// what the scaling makes of the columns.
+fn mean_penalty(state: &PathState, of_scaling: &[(f64, f64)], groups: usize) -> Vec<Vec<Lane>> {
+    let weighted =
+        || of_scaling.iter().zip(&state.scalings).filter(|((weight, _), _)| *weight > 0.0);
+    let of = |(sums, a): (&(f64, f64), &f64)| state.scales.penalty(*a, sums.1 / sums.0);
+    if weighted().count() == 1 {
+        return weighted().map(of).next().unwrap_or_default();
+    }
+    let d = state.scales.mean.len() + 1;
+    let mut mean = vec![vec![[0.0; LANES]; d]; groups];
+    for (sums, a) in weighted() {
+        for (mean, penalty) in mean.iter_mut().flatten().zip(of((sums, a)).iter().flatten()) {
+            for l in 0..LANES {
+                mean[l] += sums.0 * penalty[l].ln();
+            }
+        }
+    }
+    for group in &mut mean {
+        group.iter_mut().for_each(|p| *p = p.map(f64::exp));
+        group[d - 1] = [0.0; LANES];
+    }
+    mean
 }
 
 fn add(weight: f64, x: &[Lane], total: &mut [Lane]) {

@@ -32,6 +32,7 @@ use super::curve::Curve;
 use super::descent::{Anchor, Enough, Stop, Walkers};
 use super::linalg::lane;
 use super::metric::{Dense, Hessians, Metric};
+use super::products::Products;
 use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
 use quadratic::Quadratic;
 
@@ -64,9 +65,22 @@ const STOP_CENTRE: Stop = Stop { decrease: 1e-5, unseen: 0.05, max_steps: 60 };
 const LOOSE: f64 = 0.1;
 const LOOSE_SCALE: f64 = 20.0;
 const LOOSE_SHARE: f64 = 0.1;
+/// Where much is to be gained, the first look at a point is looser still: this share of what it gains over the
+/// model without features, if that is a nat or more. Its score may then be off by so many times that.
+const SCOUT_SHARE: f64 = 0.01;
+const LEAST_SCOUT: f64 = 1.0;
+const DOUBT: f64 = 3.0;
+/// A point that may yet matter comes nearer by this factor at a time.
+const NEARER: f64 = 0.1;
+/// A scaling whose first point lacks more than this share of what the best first point gains, and so many
+/// nats, is not walked: strengths do not make up for that.
+const HOPELESS_SHARE: f64 = 0.4;
+const HOPELESS: f64 = 100.0;
 /// A point of weight 1 is to be this near to its minimum, in nats; one of weight `omega` this divided
-/// by `omega`: errors of different points are added with their weights.
+/// by `omega`: errors of different points are added with their weights. With more rows than these it is so many
+/// times as much: what a row loses by it is less all the same.
 const TIGHT: f64 = 5e-4;
+const TIGHT_ROWS: usize = 1000;
 const MAX_POLISHED: usize = 3;
 /// Weights of all models up to which every anchor is kept.
 const MAX_ANCHORED: usize = 1 << 17;
@@ -103,6 +117,13 @@ struct Visited {
     /// How far it may be from its minimum, in nats, and how often it was polished; L-BFGS alone.
     decrease: f64,
     polished: usize,
+}
+
+impl Visited {
+    /// How far its score may be off, in nats, beyond what [`MARGIN`] allows for.
+    fn doubt(&self) -> f64 {
+        if self.decrease > 2.0 * LOOSE { DOUBT * self.decrease } else { 0.0 }
+    }
 }
 
 /// What a descent led to.
@@ -210,6 +231,7 @@ impl PathState {
                     let c = self.scales.strength(self.scalings[a], self.grid[g]);
                     format!("the path: columns {scaling}, C = {c:.3}")
                 }
+                None if self.to_come_nearer().is_some() => "the path: its best points".to_owned(),
                 None => "the path: held-out scores".to_owned(),
             },
             Stage::Polish => "the path: its best points".to_owned(),
@@ -220,9 +242,9 @@ impl PathState {
     /// Most steps of a path.
     pub(super) fn most_steps(grid: usize, scalings: usize) -> usize {
         let points = grid * scalings;
-        // The first, the points, the rounds of polishing with an empty step at the end of each stage and
+        // The first, the points (and nearer to them), the rounds of polishing with an empty step at the end of each stage and
         // with the scores by eights.
-        1 + points + 1 + MAX_POLISHED * (points + 2 + points.div_ceil(LANES)) + 1
+        1 + 4 * points + 1 + MAX_POLISHED * (points + 2 + points.div_ceil(LANES)) + 1
     }
 
     /// No further points: what is left is their exact scores.
@@ -243,17 +265,18 @@ impl PathState {
                 self.begin(rows, halt)?;
                 self.stage = Stage::Walk;
             }
-            Stage::Walk => match self.next() {
-                Some((to, from)) => self.visit(rows, to, from, halt)?,
-                None => self.stage = Stage::Judge,
+            Stage::Walk => match (self.next(), self.to_come_nearer()) {
+                (Some((to, from)), _) => self.visit(rows, to, from, halt)?,
+                (None, Some(point)) => self.come_nearer(rows, point, halt)?,
+                (None, None) => self.stage = Stage::Judge,
             },
             Stage::Judge => {
                 if !self.judge(rows, halt)? {
                     self.stage =
-                        if self.to_polish().is_some() { Stage::Polish } else { Stage::Done };
+                        if self.to_polish(rows).is_some() { Stage::Polish } else { Stage::Done };
                 }
             }
-            Stage::Polish => match self.to_polish() {
+            Stage::Polish => match self.to_polish(rows) {
                 Some((point, decrease)) => self.polish(rows, point, decrease, halt)?,
                 None => self.stage = Stage::Judge,
             },
@@ -307,7 +330,7 @@ impl PathState {
         for (group, anchor) in anchors.iter_mut().enumerate() {
             let sums = rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, halt)?;
             held_out = held_out.and(&rows.held_out(group * LANES, &sums));
-            (anchor.loss, anchor.gradient) = (sums.loss, sums.gradient);
+            *anchor = Anchor::new(std::mem::take(&mut anchor.w), sums);
         }
         self.look = Look::of(rows, &anchors, &held_out);
         self.passes += 1;
@@ -360,7 +383,22 @@ impl PathState {
         };
         let mut order: Vec<usize> = (0..walked).collect();
         order.sort_by(|a, b| likeliest(b).total_cmp(&likeliest(a)));
-        order.into_iter().find_map(|a| self.outwards(a, true).or_else(|| self.outwards(a, false)))
+        order
+            .into_iter()
+            .filter(|&a| !self.is_hopeless(a))
+            .find_map(|a| self.outwards(a, true).or_else(|| self.outwards(a, false)))
+    }
+
+    /// Whether a scaling is so far behind another where both start that no strength makes up for it.
+    fn is_hopeless(&self, a: usize) -> bool {
+        if self.quadratic.is_some() {
+            return false;
+        }
+        let starts = || self.visited.iter().filter(|p| p.at.is_some_and(|at| at.1 == self.start));
+        let best = starts().map(|point| point.score).fold(f64::NEG_INFINITY, f64::max);
+        let own = starts().find(|point| point.at.is_some_and(|at| at.0 == a));
+        let gain = best - self.visited[0].score;
+        own.is_some_and(|own| own.score + own.doubt() < best - HOPELESS.max(HOPELESS_SHARE * gain))
     }
 
     /// The next point of a scaling to one side, and the one before it.
@@ -378,7 +416,8 @@ impl PathState {
             }
             let score = self.visited[at].score;
             let rise = last.map_or(f64::INFINITY, |last| score - last);
-            if score < best - GIVE_UP && ahead(rise, rise_before) < best - GIVE_UP - score {
+            let may_be = score + self.visited[at].doubt();
+            if may_be < best - GIVE_UP && ahead(rise, rise_before) < best - GIVE_UP - may_be {
                 return None;
             }
             match self.find((a, following)) {
@@ -405,7 +444,8 @@ impl PathState {
         }
         // Hopeless points keep nothing.
         let least = self.best() - GIVE_UP - MARGIN;
-        for point in self.visited[1..].iter_mut().filter(|point| point.score < least) {
+        let is_hopeless = |point: &&mut Visited| point.score + point.doubt() < least;
+        for point in self.visited[1..].iter_mut().filter(is_hopeless) {
             point.w.clear();
         }
         Ok(())
@@ -426,25 +466,32 @@ impl PathState {
         let near = (0..self.visited.len()).filter(is_near);
         let known: Vec<usize> = near.filter(|&v| !self.visited[v].anchors.is_empty()).collect();
         let mut start = known.first().copied().unwrap_or(0);
+        let mut products: Vec<Option<Products>> = Vec::new();
         if known.len() > 1 {
-            let mut gains = vec![0.0; known.len()];
+            let (mut gains, mut beginnings) = (vec![0.0; known.len()], Vec::new());
             for (group, (walkers, penalty)) in self.walkers.iter().zip(&penalty).enumerate() {
                 let anchors = known.iter().map(|&v| &self.visited[v].anchors[group]);
-                let of_group = walkers.gains(penalty, anchors);
+                let (of_group, beginning) = walkers.gains(penalty, anchors);
                 gains.iter_mut().zip(of_group).for_each(|(sum, gain)| *sum += gain);
+                beginnings.push(beginning);
             }
             let least = (0..known.len()).fold(0, |a, b| if gains[b] < gains[a] { b } else { a });
             start = known[least];
+            products = beginnings.into_iter().map(|beginning| beginning.at(least)).collect();
         }
         let (best, price) = (self.best(), self.price(to));
+        let null = -self.visited[0].score - NULL_PRICE;
         let enough = |held_out: f64| {
             let below = (best - GIVE_UP + held_out + price).max(0.0);
-            (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE).max(LOOSE)
+            let scout = SCOUT_SHARE * (null - held_out);
+            let loose = if scout > LEAST_SCOUT { scout } else { LOOSE };
+            (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE).max(loose)
         };
         // With more than eight models the held-out scores come in parts.
         let enough: Option<Enough<'_>> = if self.walkers.len() == 1 { Some(&enough) } else { None };
         let stop = Stop { decrease: LOOSE, unseen: 0.3, max_steps: 100 };
-        let reached = self.descend_from(rows, to, start, &penalty, &metric, stop, enough, halt)?;
+        let reached =
+            self.descend_from(rows, to, start, &penalty, &metric, products, stop, enough, halt)?;
         self.visited.push(reached.point);
         self.forget_anchors(rows);
         Ok(())
@@ -462,22 +509,52 @@ impl PathState {
             let Some((a, g)) = point.at else { continue };
             let between =
                 numbers.contains(&(a, g + 1)) && numbers.contains(&(a, g.wrapping_sub(1)));
-            if between && point.score < least {
+            if between && point.score + point.doubt() < least {
                 point.anchors.clear();
             }
         }
         self.visited[0].anchors.clear();
     }
 
+    /// The likeliest point that was only looked at loosely and may yet have weight.
+    fn to_come_nearer(&self) -> Option<usize> {
+        let least = self.best() - GIVE_UP;
+        (1..self.visited.len())
+            .filter(|&v| {
+                let point = &self.visited[v];
+                let is_known = !point.anchors.is_empty() && !point.w.is_empty();
+                point.doubt() > 0.0 && is_known && point.score + point.doubt() >= least
+            })
+            .max_by(|&a, &b| self.visited[a].score.total_cmp(&self.visited[b].score))
+    }
+
+    fn come_nearer(
+        &mut self,
+        rows: &FoldRows<'_>,
+        at: usize,
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        let Some(to) = self.visited[at].at else { return Ok(()) };
+        let penalty = self.scales.penalty(self.scalings[to.0], self.grid[to.1]);
+        let decrease = (NEARER * self.visited[at].decrease).max(LOOSE);
+        let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
+        let (metric, known) = (Metric::Diagonal, Vec::new());
+        let reached =
+            self.descend_from(rows, to, at, &penalty, &metric, known, stop, None, halt)?;
+        self.visited[at] = reached.point;
+        Ok(())
+    }
+
     /// The likeliest point that is further from its minimum than its weight allows, and how near it is
     /// to come.
-    fn to_polish(&self) -> Option<(usize, f64)> {
+    fn to_polish(&self, rows: &FoldRows<'_>) -> Option<(usize, f64)> {
         if self.quadratic.is_some() {
             return None;
         }
         let weights = self.weights();
+        let tight = TIGHT * (rows.used() as f64 / TIGHT_ROWS as f64).max(1.0);
         (1..self.visited.len())
-            .map(|v| (v, TIGHT / weights[v].max(f64::MIN_POSITIVE)))
+            .map(|v| (v, tight / weights[v].max(f64::MIN_POSITIVE)))
             .filter(|&(v, decrease)| {
                 let point = &self.visited[v];
                 point.exact
@@ -511,7 +588,9 @@ impl PathState {
         let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
         let polished = self.visited[at].polished + 1;
         let metric = Metric::Diagonal;
-        let reached = self.descend_from(rows, to, at, &penalty, &metric, stop, None, halt)?;
+        let known = Vec::new();
+        let reached =
+            self.descend_from(rows, to, at, &penalty, &metric, known, stop, None, halt)?;
         let score = self.visited[at].score;
         // It keeps its score until it is judged again.
         self.visited[at] = Visited { polished, score, ..reached.point };
@@ -526,10 +605,12 @@ impl PathState {
         from: usize,
         penalty: &[Vec<Lane>],
         metric: &Metric<'_>,
+        known: Vec<Option<Products>>,
         stop: Stop,
         enough: Option<Enough<'_>>,
         halt: Halt<'_>,
     ) -> Result<Reached, Halted> {
+        let mut known = known.into_iter();
         let (mut w, mut anchors, mut passes) = (Vec::new(), Vec::new(), 0);
         let mut seen = Vec::new();
         let (mut gain, mut contraction, mut decrease) = (0.0f64, 0.0f64, 0.0f64);
@@ -541,6 +622,7 @@ impl PathState {
                 &penalty[group],
                 metric,
                 start,
+                known.next().flatten(),
                 stop,
                 enough,
                 halt,

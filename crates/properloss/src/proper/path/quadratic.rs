@@ -258,7 +258,8 @@ fn visit_with(
         return (Ok(()), quadratic);
     }
     let stop = if is_first { STOP_CENTRE } else { STOP_QUADRATIC };
-    let reached = state.descend_from(rows, to, start, &penalty, &metric, stop, None, halt);
+    let reached =
+        state.descend_from(rows, to, start, &penalty, &metric, Vec::new(), stop, None, halt);
     drop(metric);
     let reached = match reached {
         Ok(reached) => reached,

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::link::LinkSpec;
 use crate::proper::curve::Curve;
 use crate::proper::folds::{Assignment, Dealer};
+use crate::proper::relative::RelativeTable;
 use crate::rows::{Block, Program, Told};
 
 /// A question to a block: plain data that can be sent. How its rows are weighed and dealt to folds
@@ -94,6 +95,7 @@ impl CurveSpec {
         match curve {
             Curve::Logistic => Self::Logistic,
             Curve::Likelihood(link) => Self::Likelihood(link.spec()),
+            Curve::Relative(table) => Self::Likelihood(table.spec().clone()),
             Curve::Canonical(link) => Self::Canonical(link.spec()),
         }
     }
@@ -101,7 +103,10 @@ impl CurveSpec {
     fn with<R>(&self, work: impl FnOnce(&Curve<'_>) -> R) -> Result<R> {
         Ok(match self {
             Self::Logistic => work(&Curve::Logistic),
-            Self::Likelihood(spec) => work(&Curve::Likelihood(&*spec.build()?)),
+            Self::Likelihood(spec) => match RelativeTable::new(spec) {
+                Some(table) => work(&Curve::Relative(&table)),
+                None => work(&Curve::Likelihood(&*spec.build()?)),
+            },
             Self::Canonical(spec) => work(&Curve::Canonical(&*spec.build()?)),
         })
     }

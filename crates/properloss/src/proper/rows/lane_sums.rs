@@ -14,7 +14,7 @@ use crate::sample::{ColumnIndex, Csr, Matrix, Storage, with_csr};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct LaneSums {
     pub loss: Lane,
-    pub gradient: Vec<Lane>,
+    pub gradient: Vec<Line>,
     /// Loss and reach of the held-out scores of the group's folds, where nobody keeps the scores.
     pub held_out: Option<HeldOut>,
 }
@@ -27,7 +27,7 @@ impl LaneSums {
         }
         for (total, part) in self.gradient.iter_mut().zip(&other.gradient) {
             for l in 0..LANES {
-                total[l] += part[l];
+                total.0[l] += part.0[l];
             }
         }
         self.held_out = match (self.held_out, other.held_out) {
@@ -49,11 +49,10 @@ impl FoldBlock<'_> {
         held_out: &mut [f64],
         halt: Halt<'_>,
     ) -> Result<LaneSums, Halted> {
-        let columns = self.matrix.columns();
-        let total = self.pass(Some(curve), first, w, held_out, halt)?;
-        let gradient = run(arch(), Standardised { rows: self, total: &total });
-        debug_assert_eq!(gradient.len(), columns + 1);
-        Ok(LaneSums { loss: total.loss, gradient, held_out: None })
+        let mut total = self.pass(Some(curve), first, w, held_out, halt)?;
+        run(arch(), Standardise { rows: self, total: &mut total });
+        debug_assert_eq!(total.gradient.len(), self.dimension());
+        Ok(LaneSums { loss: total.loss, gradient: total.gradient, held_out: None })
     }
 
     /// Scores of every row under the model of its own fold, for the folds of this group.
@@ -131,28 +130,24 @@ impl Partial {
 }
 
 /// `F (g - c Σ slopes)` of every column: the gradient in the standardised weights, intercept last.
-struct Standardised<'a> {
+struct Standardise<'a> {
     rows: &'a FoldBlock<'a>,
-    total: &'a Partial,
+    total: &'a mut Partial,
 }
 
-impl Kernel for Standardised<'_> {
-    type Output = Vec<Lane>;
+impl Kernel for Standardise<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn call<L: Lanes>(self, lanes: L) -> Vec<Lane> {
+    fn call<L: Lanes>(self, lanes: L) {
         let Self { rows, total } = self;
-        let mut gradient = vec![[0.0; LANES]; total.gradient.len() + 1];
         let slope = lanes.load(&total.slope);
         let scales = rows.mean.iter().zip(&rows.factor);
-        for (to, (g, (&mean, &factor))) in
-            gradient.iter_mut().zip(total.gradient.iter().zip(scales))
-        {
+        for (g, (&mean, &factor)) in total.gradient.iter_mut().zip(scales) {
             let centred = lanes.sub(lanes.load(&g.0), lanes.mul(lanes.splat(mean), slope));
-            *to = lanes.array(lanes.mul(lanes.splat(factor), centred));
+            g.0 = lanes.array(lanes.mul(lanes.splat(factor), centred));
         }
-        gradient[total.gradient.len()] = total.slope;
-        gradient
+        total.gradient.push(Line(total.slope));
     }
 }
 
@@ -185,11 +180,10 @@ impl Pass<'_> {
 
     fn partial(&self) -> Partial {
         let columns = if self.curve.is_some() { self.w.len() } else { 0 };
-        Partial {
-            loss: [0.0; LANES],
-            slope: [0.0; LANES],
-            gradient: vec![Line([0.0; LANES]); columns],
-        }
+        // Room for the intercept.
+        let mut gradient = Vec::with_capacity(columns + 1);
+        gradient.resize(columns, Line([0.0; LANES]));
+        Partial { loss: [0.0; LANES], slope: [0.0; LANES], gradient }
     }
 
     /// Takes the held-out score of row `i` and turns its scores into weighted slopes.

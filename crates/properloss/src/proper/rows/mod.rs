@@ -34,6 +34,7 @@ mod tiles;
 pub use ask::{BlockAnswer, BlockQuestion};
 pub(super) use fold_rows::{FoldRows, Here, Prepared, Source};
 pub(super) use gram::FoldGrams;
+pub(super) use lane_sums::LaneSums;
 pub(super) use moments::FoldMoments;
 pub(super) use scores::{HeldOut, Scored};
 
@@ -50,9 +51,10 @@ pub(super) const LANES: usize = 8;
 pub(super) type Lane = [f64; LANES];
 
 /// Eight numbers in one line of the cache: sparse rows reach for them in no order.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(align(64))]
-struct Line(Lane);
+pub(super) struct Line(pub(super) Lane);
 
 /// The caller asked to stop, or rows could not be had ([`FoldRows::why`]): whatever was being summed up
 /// is lost.
