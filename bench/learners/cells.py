@@ -110,6 +110,16 @@ def _run(task):
         record(f"per-fold {name}", np.mean([f(z) for f, z in zip(maps, out)], axis=0), start)
         one = calibrate(z_all, y_all)
         record(f"pooled {name}", np.mean([one(z) for z in out], axis=0), start)
+    if task["options"]:
+        optional(task, base, x, y, x_test, folds, seed, record)
+    fields = {k: task[k] for k in ("kind", "name", "noise", "leaves", "m", "split", "seed")}
+    return {**fields, "rows": len(y), "losses": losses, "seconds": seconds}
+
+
+def optional(task, base, x, y, x_test, folds, seed, record):
+    """The refit on all rows; with stumps, `relink`."""
+    from properloss import ProperCalibratedClassifierCV
+
     start = time.process_time()
     refit = ProperCalibratedClassifierCV(base, cv=folds, early_stopping=PATIENCE, ensemble=False)
     record("refit", refit.fit(x, y).predict_proba(x_test)[:, 1], start)
@@ -117,8 +127,6 @@ def _run(task):
     record("refit, uncalibrated", model.predict_proba(x_test)[:, 1], start)
     if task["leaves"] == 2:
         relinked(task, x, y, x_test, folds, seed, record)
-    fields = {k: task[k] for k in ("kind", "name", "noise", "leaves", "m", "split", "seed")}
-    return {**fields, "rows": len(y), "losses": losses, "seconds": seconds}
 
 
 def plain(base, x, y, x_test, seed):

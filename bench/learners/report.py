@@ -67,19 +67,30 @@ def seconds(records):
     names = ["plain", "pooled", "refit", "pooled, wrapper", "pooled, relink"]
     for leaves in (2, 15):
         part = [r["seconds"] for r in records if r["leaves"] == leaves]
-        shown = [f"{n} {np.mean([s[n] for s in part]):.2f}" for n in names if part and n in part[0]]
+        times = {n: [s[n] for s in part if n in s] for n in names}
+        shown = [f"{n} {np.mean(t):.2f}" for n, t in times.items() if t]
         yield f"- {'stumps' if leaves == 2 else f'{leaves} leaves'}: " + ", ".join(shown)
 
 
+def splits(records):
+    """How many splits of every set, as words."""
+    sets = defaultdict(int)
+    for r in records:
+        sets[r["kind"], r["name"], r["noise"], r["leaves"], r["m"]] += 1
+    least, most = min(sets.values()), max(sets.values())
+    return f"{least} fresh splits" if least == most else f"{least} to {most} fresh splits"
+
+
 def markdown(records, profile):
-    splits = len({(r["split"], r["seed"]) for r in records})
+    refitted = [r for r in records if "refit" in r["losses"]]
+    fewer = f" ({splits(refitted)} a set)" if 0 < len(refitted) < len(records) else ""
     lines = [
-        f"Profile `{profile}`: {len(records)} cells, {splits} fresh splits a set. Differences of test log-loss in 1e-4 nats,"
+        f"Profile `{profile}`: {len(records)} cells, {splits(records)} a set. Differences of test log-loss in 1e-4 nats,"
         " **negative is better**: mean over the sets ± its standard error (wins/ties/losses of sets, by Student's t over the splits).",
         "", "### `ensemble=\"pooled\"` against", "", *table(records, "pooled", BASELINES),
-        "", "### `ensemble=False` (one refit at the median number of rounds) against", "",
+        "", "### `ensemble=False` (one refit at the median number of rounds) against" + fewer, "",
         *table(records, "refit", ["plain", "refit, uncalibrated", "pooled"]),
-        "", "### `relink=True` (stumps only) against the same wrapper without", "",
+        "", "### `relink=True` (stumps only) against the same wrapper without" + fewer, "",
         *table(records, "pooled, relink", ["pooled, wrapper"]),
     ]  # fmt: skip
     for baseline in ("plain", "per-fold sigmoid", "per-fold isotonic"):

@@ -65,6 +65,14 @@ def links():
                 "p": p.tolist(),
                 "v": v.tolist(),
             }
+    # Knots at the scores of single rows, as SLIsotron's: some all but meet. Then steps so steep that the
+    # last bit of a score is seen.
+    z = np.sort(2 * rng.normal(size=569))
+    found["at scores:569"] = {"kind": "piecewise", "z": z.tolist(), "u": knots(rng, 568, decades=1)}
+    starts = np.linspace(-3, 3, 15)
+    z = np.stack([starts, starts + 1e-8], axis=1).ravel()
+    u = np.linspace(0, 1, 30)
+    found["steep steps"] = {"kind": "isotonic", "z": z.tolist(), "u": u.tolist()}
     inner = found["relative:sigmoid:0.05"]
     found["relative:relative"] = {
         "kind": "relative",

@@ -4,8 +4,8 @@ use properloss::link::LinkSpec;
 
 use super::link::link;
 use super::program::{Pair, Program};
-use crate::encoder::{Column, ColumnKind, Writing};
-use crate::error::Result;
+use crate::encoder::{Column, ColumnKind, Encoder, SparseColumns, Writing};
+use crate::error::{Error, Result};
 use crate::model_file::{ModelFile, Scaling, program as program_name};
 use crate::options::UnknownCategory;
 
@@ -40,6 +40,35 @@ fn margin_of(columns: &mut [Column]) -> Option<f64> {
     Some(margin)
 }
 
+/// The columns with the names of their features. Numbered columns are those in use, by their names: a number
+/// for each, 0 where a sparse row stores none.
+pub(super) fn columns_of(
+    encoder: &Encoder,
+    names: &[String],
+) -> Result<(Vec<Column>, Vec<String>)> {
+    let Some(sparse) = &encoder.sparse else {
+        return Ok((encoder.columns.clone(), names.to_vec()));
+    };
+    let used = sparse.indices.len();
+    if used > SparseColumns::NAMED {
+        return Err(Error::BadOption {
+            what: "the model",
+            value: format!("of {used} numbered columns"),
+            expected: format!(
+                "one of at most {} columns in use to be exported",
+                SparseColumns::NAMED
+            ),
+        });
+    }
+    let names: Vec<String> = (0..used).map(|feature| sparse.name(feature)).collect();
+    let column = |name: &String| Column {
+        name: name.clone(),
+        kind: ColumnKind::Numeric { fill: None },
+        written: Writing::Numbers,
+    };
+    Ok((names.iter().map(column).collect(), names))
+}
+
 impl Exportable {
     /// From a model file. A category that the model does not know has no answer (NaN, NULL), or
     /// counts as none of the known ones, as `unknown` says.
@@ -56,13 +85,14 @@ impl Exportable {
         if ["proper", "calibrate"].contains(&file.fitted.method.as_str()) {
             range = INSIDE;
         }
-        let mut columns = file.preprocessing.encoder.columns.clone();
+        let (mut columns, feature_names) =
+            columns_of(&file.preprocessing.encoder, &file.feature_names)?;
         let margin = margin_of(&mut columns);
         Ok(Self {
             columns,
             missing_words: file.preprocessing.encoder.missing_words.clone(),
             unknown,
-            feature_names: file.feature_names.clone(),
+            feature_names,
             weights: file.weights.clone(),
             intercept: file.intercept,
             unit_rows: file.preprocessing.scaling == Scaling::UnitRows,

@@ -1,5 +1,5 @@
-//! A piecewise function on a grid of equal cells, at most one knot in each: one lookup gives all that a
-//! number needs.
+//! A piecewise function on a grid of cells, at most one knot in each: one lookup gives all that a number
+//! needs.
 //!
 //! With `k` the knot of the cell, or the last one before it,
 //!
@@ -34,7 +34,7 @@ pub(super) struct Cells<'g> {
 const MARGIN: f64 = 4.0 * f64::EPSILON;
 
 impl<'g> Cells<'g> {
-    /// Cells of `at`; `None` if two knots share one.
+    /// Cells of `at`.
     pub fn new(grid: &'g Grid, x: &[f64], y: &[f64], slope: &[f64]) -> Option<Self> {
         Self::with(grid, |first| first, 0.0, x, y, slope)
     }
@@ -61,44 +61,22 @@ impl<'g> Cells<'g> {
         let last = slope.len() - 1;
         let mut cells: Vec<Cell> = Vec::new();
         let mut anchor = 0;
-        for own in grid.knots() {
-            anchor = match own {
-                [] => anchor,
-                [_] => anchor + 1,
-                _ => return None,
-            };
+        for &own in grid.held() {
+            anchor += usize::from(own);
             let right = slope[anchor.min(last)];
-            let left = if own.is_empty() { right } else { slope[anchor - 1] };
+            let left = if own { slope[anchor - 1] } else { right };
             cells.push([x[anchor], y[anchor], left, right, y[y.len() - 1]]);
         }
         let mut found = Self { grid, cells };
         // The last cell in use holds all that is beyond, up to the last value.
         for c in 0..grid.last_cell() {
-            let first = at(found.first_number(c + 1)?);
-            let next = &found.cells[c + 1];
+            let first = grid.first_number(c + 1)?;
+            let next = &found.cells[grid.cell(first)];
+            let first = at(first);
             let value = line(next, first);
             found.cells[c][4] = value - margin * (value + next[2].max(next[3]) * first);
         }
         Some(found)
-    }
-
-    /// The least number whose cell is `cell` or a later one, by bisection.
-    fn first_number(&self, cell: usize) -> Option<f64> {
-        let [mut below, mut at] = [-0.5, 0.5].map(|half| self.grid.start_of(cell as f64 + half));
-        if self.grid.cell(below) >= cell || self.grid.cell(at) < cell {
-            return None;
-        }
-        loop {
-            let middle = below + 0.5 * (at - below);
-            if middle <= below || middle >= at {
-                return Some(at);
-            }
-            if self.grid.cell(middle) < cell {
-                below = middle;
-            } else {
-                at = middle;
-            }
-        }
     }
 
     /// Writes the nodes; answers with the name of `f(at)`.
@@ -152,6 +130,15 @@ mod tests {
 
     #[test]
     fn the_function_is_ours_and_never_falls() {
+        check_on(Grid::new);
+    }
+
+    #[test]
+    fn nor_does_it_where_cells_are_cut() {
+        check_on(Grid::nested);
+    }
+
+    fn check_on(grid_of: impl Fn(&[f64]) -> Option<Grid>) {
         let mut state = 1u64;
         let mut found = 0;
         for (start, width) in [(0.0, 1.0), (-7.3, 12.0), (1e10, 3.0), (-1e-12, 1e-9)] {
@@ -165,13 +152,13 @@ mod tests {
                     y[4] = y[3];
                 }
                 let slope = slopes(&x, &y);
-                let grid = Grid::new(&x).expect("a grid");
-                let Some(cells) = Cells::new(&grid, &x, &y, &slope) else { continue };
+                let Some(grid) = grid_of(&x) else { continue };
+                let cells = Cells::new(&grid, &x, &y, &slope).expect("cells");
                 found += 1;
                 let last = x.len() - 1;
                 let mut places: Vec<f64> =
                     (0..=4000).map(|k| x[0] + (x[last] - x[0]) * f64::from(k) / 4000.0).collect();
-                let starts = (1..cells.cells.len()).filter_map(|c| cells.first_number(c));
+                let starts = (1..cells.cells.len()).filter_map(|c| cells.grid.first_number(c));
                 for near in x.iter().copied().chain(starts).collect::<Vec<f64>>() {
                     let below = std::iter::successors(Some(near), |at| Some(at.next_down()));
                     let above = std::iter::successors(Some(near), |at| Some(at.next_up()));
@@ -226,13 +213,5 @@ mod tests {
             assert!(here >= before, "{here} after {before} at {score}");
             before = here;
         }
-    }
-
-    #[test]
-    fn two_knots_in_a_cell_are_refused() {
-        let x = [0.0, 1e-9, 2e-9, 1.0];
-        let y = [0.0, 0.3, 0.4, 1.0];
-        let grid = Grid::new(&x).expect("a grid of two knots a cell");
-        assert!(Cells::new(&grid, &x, &y, &slopes(&x, &y)).is_none());
     }
 }

@@ -3,6 +3,7 @@
 use super::super::Exportable;
 use super::OnnxOptions;
 use super::graph::{Attribute, Element, Extent, Graph, ML};
+use super::ordered;
 use crate::encoder::{Column, ColumnKind};
 use crate::options::UnknownCategory;
 
@@ -10,11 +11,18 @@ use crate::options::UnknownCategory;
 /// (rows, 1) for each column, by its name.
 pub(super) fn score(graph: &mut Graph, model: &Exportable, options: OnnxOptions) -> String {
     let (weights, intercept) = model.line();
+    // A column of no width could not say that it has no answer.
+    let wide = model.columns.iter().all(|column| column.width() > 0);
+    if wide && ordered::needed(&model.link) {
+        let x = features(graph, model, options);
+        let dot = ordered::dot(graph, &x, &weights);
+        return finish(graph, model, &[&x], dot, intercept, Some(weights.len()));
+    }
     if model.is_numeric() {
         let x = numbers(graph, "X", &model.columns, options);
         let w = graph.doubles(&weights, &[weights.len(), 1]);
         let dot = graph.node("MatMul", &[&x, &w]);
-        return finish(graph, model, &[&x], dot, intercept);
+        return finish(graph, model, &[&x], dot, intercept, None);
     }
     let (mut parts, mut sum): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut start = 0;
@@ -48,7 +56,33 @@ pub(super) fn score(graph: &mut Graph, model: &Exportable, options: OnnxOptions)
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     // A model has at least one column.
     let dot = sum.unwrap_or_default();
-    finish(graph, model, &parts, dot, intercept)
+    finish(graph, model, &parts, dot, intercept, None)
+}
+
+/// All features side by side, as the engine's encoder makes them.
+fn features(graph: &mut Graph, model: &Exportable, options: OnnxOptions) -> String {
+    if model.is_numeric() {
+        return numbers(graph, "X", &model.columns, options);
+    }
+    let mut parts = Vec::new();
+    for column in &model.columns {
+        let ColumnKind::Categorical { categories, fill } = &column.kind else {
+            parts.push(numbers(graph, &column.name, std::slice::from_ref(column), options));
+            continue;
+        };
+        let text = Text { model, categories, fill: fill.as_deref() };
+        graph.input(&column.name, Element::Text, &[Extent::Rows, Extent::Fixed(1)]);
+        let place = text.place(graph, &column.name, options.portable);
+        let width = categories.len();
+        let row = |x: Option<Vec<f64>>| x.unwrap_or_else(|| vec![f64::NAN; width]);
+        let rows: Vec<f64> = text.rows().into_iter().flat_map(row).collect();
+        let rows = graph.doubles(&rows, &[width + 2, width]);
+        let axis = graph.ints(&[1], &[1]);
+        let place = graph.node("Squeeze", &[&place, &axis]);
+        parts.push(graph.node_with("Gather", "", &[&rows, &place], &[("axis", Attribute::Int(0))]));
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    graph.node_with("Concat", "", &parts, &[("axis", Attribute::Int(1))])
 }
 
 fn norm(x: &[f64]) -> f64 {
@@ -81,13 +115,15 @@ pub(super) fn numbers(
     x
 }
 
-/// `z = s dot + b`, `s = 1/|x|` for unit rows; `parts` are the columns of `x`, or norms of some.
+/// `z = s dot + b`, `s = 1/|x|` for unit rows; `parts` are the columns of `x`, or norms of some. Squares of
+/// `ordered` features are added one by one.
 fn finish(
     graph: &mut Graph,
     model: &Exportable,
     parts: &[&str],
     dot: String,
     intercept: f64,
+    ordered: Option<usize>,
 ) -> String {
     let mut z = dot;
     if model.unit_rows {
@@ -95,7 +131,7 @@ fn finish(
             [x] => (*x).to_owned(),
             parts => graph.node_with("Concat", "", parts, &[("axis", Attribute::Int(1))]),
         };
-        let norm = row_norm(graph, &x);
+        let norm = row_norm(graph, &x, ordered);
         let (zero, one) = (graph.scalar(0.0), graph.scalar(1.0));
         let none = graph.node("Equal", &[&norm, &zero]);
         let divisor = graph.node("Where", &[&none, &one, &norm]);
@@ -111,14 +147,19 @@ fn finish(
 }
 
 /// The norm of each row; squares that overflow or vanish are taken of numbers that were scaled first.
-fn row_norm(graph: &mut Graph, x: &str) -> String {
+fn row_norm(graph: &mut Graph, x: &str, ordered: Option<usize>) -> String {
     let axis = graph.ints(&[1], &[1]);
     let mut scaled_norm = |scale: f64| {
         let c = graph.scalar(scale);
         let scaled = if scale == 1.0 { x.to_owned() } else { graph.node("Mul", &[x, &c]) };
-        let squares = graph.node("Mul", &[&scaled, &scaled]);
-        let keep = ("keepdims", Attribute::Int(1));
-        let sum = graph.node_with("ReduceSum", "", &[&squares, &axis], &[keep]);
+        let sum = match ordered {
+            Some(features) => ordered::squares(graph, &scaled, features),
+            None => {
+                let squares = graph.node("Mul", &[&scaled, &scaled]);
+                let keep = ("keepdims", Attribute::Int(1));
+                graph.node_with("ReduceSum", "", &[&squares, &axis], &[keep])
+            }
+        };
         let root = graph.node("Sqrt", &[&sum]);
         (graph.node("Div", &[&root, &c]), sum)
     };
@@ -184,17 +225,19 @@ impl Text<'_> {
 
     /// The number for each category, for a missing value and for an unknown text.
     pub(super) fn table(&self, of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+        self.rows().iter().map(|x| x.as_ref().map_or(f64::NAN, |x| of(x))).collect()
+    }
+
+    /// The features of each category, of a missing value and of an unknown text; `None`: no answer.
+    fn rows(&self) -> Vec<Option<Vec<f64>>> {
         let count = self.categories.len();
-        let mut table = Vec::with_capacity(count + 2);
-        for k in 0..count {
-            let one: Vec<f64> = (0..count).map(|j| f64::from(u8::from(j == k))).collect();
-            table.push(of(&one));
-        }
-        table.push(self.fill.map_or(f64::NAN, &of));
-        table.push(match self.model.unknown {
-            UnknownCategory::Zeros => of(&vec![0.0; count]),
-            UnknownCategory::Error => f64::NAN,
+        let one = |k| Some((0..count).map(|j| f64::from(u8::from(j == k))).collect());
+        let mut rows: Vec<Option<Vec<f64>>> = (0..count).map(one).collect();
+        rows.push(self.fill.map(<[f64]>::to_vec));
+        rows.push(match self.model.unknown {
+            UnknownCategory::Zeros => Some(vec![0.0; count]),
+            UnknownCategory::Error => None,
         });
-        table
+        rows
     }
 }

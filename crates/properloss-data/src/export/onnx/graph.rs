@@ -140,8 +140,17 @@ impl Graph {
         if N == 1 {
             return std::array::from_fn(|_| rows.clone());
         }
-        let outputs: [String; N] = std::array::from_fn(|_| self.fresh("split"));
-        let mut node = Message::new().text(1, &rows).text(1, &self.ints(&[1; N], &[N]));
+        let mut columns = self.split(&rows, &[1; N]).into_iter();
+        std::array::from_fn(|_| columns.next().unwrap_or_default())
+    }
+
+    /// Columns side by side, of these numbers of columns each.
+    pub fn split(&mut self, value: &str, sizes: &[i64]) -> Vec<String> {
+        if sizes.len() == 1 {
+            return vec![value.to_owned()];
+        }
+        let outputs: Vec<String> = sizes.iter().map(|_| self.fresh("split")).collect();
+        let mut node = Message::new().text(1, value).text(1, &self.ints(sizes, &[sizes.len()]));
         for output in &outputs {
             node = node.text(2, output);
         }

@@ -4,15 +4,16 @@
 //! columns -> x -> MatMul -> z -> link -> P(y = 1) -> label, probabilities
 //! ```
 //!
-//! The line of a learned link is looked up by `Gather` in the cells of a grid. Where knots share cells the
-//! number of the piece comes first: from the grid, or, where they crowd, from a `TreeEnsembleRegressor`
-//! (which gives nothing but that number); with `portable` the tree is a bisection, so that the
-//! graph has core operators only. `Erf` and `Atan` have no `double` form in onnxruntime: those
+//! The line of a learned link is looked up by `Gather` in the cells of a grid, some of which are cut where
+//! knots all but meet. Where more crowd the number of the piece comes first, from a
+//! `TreeEnsembleRegressor` (which gives nothing but that number); with `portable` the tree is a
+//! bisection, so that the graph has core operators only. `Erf` and `Atan` have no `double` form in onnxruntime: those
 //! links are polynomials.
 
 mod cells;
 mod encode;
 mod graph;
+mod ordered;
 mod proto;
 mod search;
 mod several;

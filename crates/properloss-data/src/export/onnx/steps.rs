@@ -90,7 +90,7 @@ pub(super) struct Rising<'a> {
 }
 
 /// Straight lines through `(x_k, y_k)`: on a grid with at most one knot a cell, over `at` or over the
-/// score that it rises with; else on piece `k` `min(y_k + slope_k (at - x_k), y_{k+1})`, anchored
+/// score that it rises with, with cut cells if it must be; else on piece `k` `min(y_k + slope_k (at - x_k), y_{k+1})`, anchored
 /// at a knot, so that steep pieces lose no digits, and never above the next knot's value, so that
 /// ranks are kept.
 pub(super) fn interpolate(
@@ -102,22 +102,25 @@ pub(super) fn interpolate(
     portable: bool,
 ) -> String {
     let slope = slopes(x, y);
-    let grid = Grid::new(x);
-    if let Some(cells) = grid.as_ref().and_then(|grid| Cells::new(grid, x, y, &slope)) {
-        return cells.write(graph, at);
-    }
-    if let Some(Rising { score, u }) = along {
-        let knots = apart(&*u, x);
-        let grid = knots.as_ref().and_then(|knots| Grid::new(knots));
-        let cells = grid.as_ref().and_then(|grid| Cells::along(grid, &*u, x, y, &slope));
-        if let Some((cells, knots)) = cells.zip(knots.as_deref()) {
+    let knots = along.as_ref().and_then(|along| apart(&*along.u, x));
+    for grid_of in [Grid::new, Grid::nested] {
+        let grid = grid_of(x);
+        if let Some(cells) = grid.as_ref().and_then(|grid| Cells::new(grid, x, y, &slope)) {
+            return cells.write(graph, at);
+        }
+        let Some((Rising { score, u }, knots)) = along.as_ref().zip(knots.as_deref()) else {
+            continue;
+        };
+        let grid = grid_of(knots);
+        let cells = grid.as_ref().and_then(|grid| Cells::along(grid, &**u, x, y, &slope));
+        if let Some(cells) = cells {
             let (low, high) = (graph.scalar(knots[0]), graph.scalar(knots[knots.len() - 1]));
             let score = graph.node("Max", &[score, &low]);
             let score = graph.node("Min", &[&score, &high]);
             return cells.write_along(graph, at, &score);
         }
     }
-    let index = piece(graph, at, x, grid.as_ref(), portable);
+    let index = piece(graph, at, x, portable);
     let rows: Vec<[f64; 4]> = (0..slope.len()).map(|k| [x[k], slope[k], y[k], y[k + 1]]).collect();
     let [anchor, slope, offset, ceiling] = graph.lookup(&rows, &index);
     let distance = graph.node("Sub", &[at, &anchor]);

@@ -14,8 +14,9 @@ pub(super) mod sql;
 
 use super::Exportable;
 use super::program::{Program, Value};
+use super::source::columns_of;
 use crate::encoder::{Column, ColumnKind, Writing};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model_file::{ClassModelFile, MixtureFile};
 use crate::options::UnknownCategory;
 
@@ -49,19 +50,8 @@ impl ClassExportable {
     /// From a model file; see [`Exportable::from_model`] for unknown categories.
     pub fn from_model(file: &ClassModelFile, unknown: UnknownCategory) -> Result<Self> {
         let encoder = &file.preprocessing.encoder;
-        if encoder.sparse.is_some() {
-            return Err(Error::BadOption {
-                what: "the model",
-                value: "of numbered columns".into(),
-                expected: "one of named columns to be exported".into(),
-            });
-        }
-        let base = Exportable::of_columns(
-            encoder.columns.clone(),
-            encoder.missing_words.clone(),
-            unknown,
-            file.feature_names.clone(),
-        );
+        let (columns, names) = columns_of(encoder, &file.feature_names)?;
+        let base = Exportable::of_columns(columns, encoder.missing_words.clone(), unknown, names);
         Ok(Self {
             base,
             weights: file.weights.clone(),
