@@ -27,7 +27,7 @@ fn main() -> properloss::Result<()> {
     let sample = Sample::new(Matrix::dense_f32(&x, rows, columns)?, &y, None)?;
 
     let start = Instant::now();
-    ProperLoss::default().fit(&sample)?;
+    let _ = ProperLoss::default().fit(&sample)?;
     let whole = start.elapsed();
     println!("{rows} x {columns}: the whole fit takes {:.2} s", whole.as_secs_f64());
     let mut worst = Duration::ZERO;

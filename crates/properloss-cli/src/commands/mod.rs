@@ -27,8 +27,8 @@ use std::path::Path;
 
 use properloss_data::groups::read_groups;
 use properloss_data::{
-    ClassLabel, DataDescription, Dataset, Encoder, Examples, Features, Format, LabelledRows,
-    ReadOptions, Source, read, read_examples,
+    ClassLabel, DataDescription, Dataset, Encoder, Examples, Format, LabelledRows, ReadOptions,
+    Source, read, read_examples,
 };
 
 use crate::args::{DataArgs, source};

@@ -38,7 +38,7 @@ impl<'a> ClassSample<'a> {
             }
         }
         let rest: Vec<u8> = labels.iter().map(|&y| u8::from(y > 0)).collect();
-        Sample::new(matrix, &rest, weights)?;
+        let _ = Sample::new(matrix, &rest, weights)?;
         Ok(Self { matrix, labels, classes, weights })
     }
 

@@ -170,7 +170,7 @@ impl Prepared {
         let labels = sample.labels();
         let weight = |i: usize| sample.weight(i) * class_weight[usize::from(labels[i])];
         let weights: Vec<f64> = (0..labels.len()).map(weight).collect();
-        sample.with_weights(Some(&weights))?;
+        let _ = sample.with_weights(Some(&weights))?;
         let folds = folds.assign(labels, &weights)?;
         let split = Split::new(weights, folds, Numbers::From(0), sample.columns());
         let block = FoldBlock { matrix: sample.matrix(), labels, split: &split };
