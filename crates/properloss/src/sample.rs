@@ -140,7 +140,6 @@ impl<'a> Matrix<'a> {
 /// not negative, with a finite sum; both classes have a positive total weight. A row of weight 0
 /// counts as removed.
 #[derive(Debug, Clone, Copy)]
-#[must_use]
 pub struct Sample<'a> {
     matrix: Matrix<'a>,
     labels: &'a [u8],

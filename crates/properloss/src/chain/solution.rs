@@ -30,7 +30,6 @@ pub enum EndState {
 /// The minimiser, its active set and its certificate.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-#[must_use]
 pub struct ChainSolution {
     /// `y_i`, one for each score.
     pub values: Vec<f64>,

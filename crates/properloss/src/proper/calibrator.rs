@@ -73,7 +73,6 @@ impl Default for Calibrator {
 /// A fitted calibration.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-#[must_use]
 pub struct Calibration {
     /// `e` of [`ScoreKind::Probabilities`]; `None` where scores went in.
     pub margin: Option<f64>,

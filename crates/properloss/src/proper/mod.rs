@@ -110,7 +110,6 @@ impl Default for ProperLoss {
 /// A fitted classifier `x -> u(w.x + b)` and what cross-validation weighed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-#[must_use]
 pub struct ProperFit {
     /// The classifier on the features as they were given.
     pub model: Model,

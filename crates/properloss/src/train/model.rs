@@ -118,7 +118,6 @@ impl Model {
 /// A finished run: the model, why the run ended, and what happened on the way.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-#[must_use]
 pub struct Fit {
     /// The classifier.
     pub model: Model,
