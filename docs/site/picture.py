@@ -29,17 +29,17 @@ def main() -> None:
     X, y = table(3000, seed=0)
     X_new, y_new = table(20_000, seed=1)
     ours, logistic = pl.ProperLossClassifier().fit(X, y), LogisticRegression().fit(X, y)
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
+    fig, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.9), layout="constrained")
 
     z = np.linspace(-9, 9, 400)
-    left.plot(z, 1 / (1 + np.exp(-z)), "--", color="#7a7a7a", label="sigmoid (logistic regression)")
+    left.plot(z, 1 / (1 + np.exp(-z)), "--", color="#7a7a7a", label="sigmoid")
     left.plot(z, ours.link_.inverse_link(z), color=BLUE, lw=2.2, label="learned link")
     for level in (0.08, 0.88):
         left.axhline(level, color=RED, lw=1, ls=":")
     left.text(8.9, 0.095, "true floor", color=RED, ha="right", va="bottom", fontsize=9)
     left.text(-8.9, 0.865, "true ceiling", color=RED, va="top", fontsize=9)
     left.set(title="What was learned", xlabel="score", ylabel="probability", xlim=(-9, 9), ylim=(0, 1))
-    left.legend(loc="upper left", bbox_to_anchor=(0.0, 0.8), frameon=False, fontsize=9)
+    left.legend(loc="lower right", bbox_to_anchor=(1.0, 0.16), frameon=False, fontsize=9)
 
     right.plot([0, 1], [0, 1], "--", color="#7a7a7a", lw=1)
     for name, model, colour in (("logistic regression", logistic, ORANGE), ("properloss", ours, BLUE)):

@@ -1,4 +1,4 @@
-"""Learn a binary classifier together with its proper loss.
+"""Learn a classifier together with its proper loss.
 
 The classifiers follow scikit-learn; links, losses and the chain solver work on numpy arrays.
 Everything is imported when it is first used, so that ``import properloss`` is quick.
@@ -79,7 +79,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_LAZY[name]), name)
         globals()[name] = value
         return value
-    if name in _SUBMODULES:
+    # The last is no part of `import *`: its import fails where Dask is not installed.
+    if name in (*_SUBMODULES, "dask"):
         return importlib.import_module(f"properloss.{name}")
     # Methods of the engine whose class is not written by hand.
     if name.endswith("Classifier"):

@@ -39,6 +39,17 @@ def test_the_numbers_are_those_of_scikit_learn(fitted, data, tmp_path):
     assert any(f"<td>{v:.5g}</td>" in page for v in effect)
 
 
+def test_what_was_tried_is_shown_once(fitted, data):
+    """The model file holds it, and so does the estimator."""
+    page = fitted.report(data[0][200:], data[1][200:]).html
+    for title in ("Regularisation: held-out log-loss", "Links: weight"):
+        assert page.count(f"Read {title} at") == 1
+    assert "by cross-validation" not in page and "learned certificate" not in page
+    kind = np.digitize(data[0][:, 0], [-0.5, 0.5])
+    several = pl.ProperLossClassifier(cv=3).fit(data[0], kind).report(data[0], kind).html
+    assert several.count("Read Regularisation: weight at") == 1 and "by cross-validation" not in several
+
+
 def test_two_models_and_weights(fitted, data):
     X, y = data[0][200:], data[1][200:]
     other = LogisticRegression().fit(data[0][:200], data[1][:200])

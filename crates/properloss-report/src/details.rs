@@ -183,8 +183,8 @@ impl Numbers {
             ),
             (
                 &["loss"][..],
-                "The training loss at each iteration. A curve that is still falling at \
-               its end was stopped early.",
+                "The loss at each iteration: of held-out rows where the fit cross-validates, else of the \
+               training rows. A curve that is still falling at its end was stopped early.",
             ),
         ] {
             let shown: Vec<&Column> = names.iter().filter_map(|name| self.column(name)).collect();
