@@ -1,6 +1,6 @@
 """What a round costs on a cluster: measured on local processes, then by a model for more.
 
-`python bench/scale/workers.py [--rows 2000000]`: a fit with eight blocks on 1, 2 and 4 workers of one thread.
+`python bench/scale/workers.py [--rows 2000000]`: a fit with eight blocks on 1, 2, 4 and 8 workers of one thread.
 A round of the fit puts one question to every block. Model of a round:
 
     seconds = t_task * blocks  +  work / min(workers, cores)  +  bytes / bandwidth
@@ -34,11 +34,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, default=2e6)
     parser.add_argument("--blocks", type=int, default=8)
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4, 8])
     args = parser.parse_args()
     cores = os.cpu_count() or 1
     print(f"{int(args.rows)} rows x {data.COLUMNS}, {args.blocks} blocks, {cores} cores")
-    print(f"{'workers':>7} {'rounds':>6} {'s a round':>10} {'s a task, empty':>16} {'model':>8}  bits")
+    print(f"{'workers':>7} {'rounds':>6} {'s a round':>10} {'s a task, empty':>16} {'kB a round':>10} {'model':>8}  bits")
     work = task = size = 0.0
     bits: bytes | None = None
     for workers in args.workers:
@@ -58,15 +58,20 @@ def main() -> None:
             same = "" if bits is None else ("same" if own == bits else "DIFFERENT")
             bits = own
             print(
-                f"{workers:>7} {len(asked):>6} {seconds:>10.3f} {task:>16.5f} {model:>8.3f}  {same}",
+                f"{workers:>7} {len(asked):>6} {seconds:>10.3f} {task:>16.5f} {size / 1e3:>10.0f}"
+                f" {model:>8.3f}  {same}",
                 flush=True,
             )
     print("by the model, rows in proportion to the workers (as many a worker as one had here):")
     for workers in (10, 100, 1000):
         blocks = 2 * workers
         sending = size / args.blocks * blocks
-        seconds = task * blocks + work + sending / BANDWIDTH
-        print(f"{workers:>7} workers, {args.rows * workers:.0e} rows: {seconds:.2f} s a round")
+        parts = {"tasks": task * blocks, "rows": work, "network": sending / BANDWIDTH}
+        words = ", ".join(f"{name} {part:.3f}" for name, part in parts.items())
+        print(
+            f"{workers:>7} workers, {args.rows * workers:.0e} rows: {sum(parts.values()):.2f} s a round"
+            f" ({words}; {sending / 1e6:.1f} MB)"
+        )
 
 
 class Timed(ours.DaskProperLossClassifier):

@@ -281,10 +281,18 @@ fn both(name: &str, given: &Settings, blocks: &InMemory<'_>) -> ((Fit, usize), F
     ((fit, parts.rounds()), whole)
 }
 
-fn furthest(a: &Fit, b: &Fit, data: &Data) -> f64 {
+fn distances(a: &Fit, b: &Fit, data: &Data) -> Vec<f64> {
     let matrix = Matrix::dense_f64(&data.x, data.rows(), data.columns).unwrap();
     let (a, b) = (a.model.probabilities(matrix).unwrap(), b.model.probabilities(matrix).unwrap());
-    a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    a.iter().zip(&b).map(|(a, b)| (a - b).abs()).collect()
+}
+
+fn furthest(a: &Fit, b: &Fit, data: &Data) -> f64 {
+    distances(a, b, data).into_iter().fold(0.0, f64::max)
+}
+
+fn mean_distance(a: &Fit, b: &Fit, data: &Data) -> f64 {
+    distances(a, b, data).iter().sum::<f64>() / data.rows() as f64
 }
 
 fn words(pairs: &[(&str, Value)]) -> Settings {
@@ -327,10 +335,12 @@ fn weights_under_a_fixed_loss_are_those_of_memory() {
 /// The methods that learn the link: two rounds an iteration, scores counted in cells.
 #[test]
 fn links_are_learned_from_counted_scores() {
-    let data = Data::new(4000, 4);
+    let mut data = Data::new(4000, 4);
+    // Rows of weight 0 would count in memory with their scores.
+    data.weights.iter_mut().for_each(|weight| *weight += 1.0);
     let quadratic = words(&[("objective", Value::Word("quadratic".into()))]);
-    let from_line =
-        words(&[("initial_link", Value::Link("clipped-line:0.5,0.5".parse().unwrap()))]);
+    let line = LinkSpec::Builtin { name: "clipped-line".into(), params: vec![0.5, 0.5] };
+    let from_line = words(&[("initial_link", Value::Link(line))]);
     let runs = [
         ("labels", words(&[]), 1e-3),
         ("refit", words(&[]), 1e-3),
@@ -338,14 +348,16 @@ fn links_are_learned_from_counted_scores() {
         ("bregmantron", quadratic, 1e-3),
         ("bregmantron", from_line, 1e-3),
         ("approx", words(&[]), 1e-3),
-        ("slisotron", words(&[]), 0.05),
+        ("slisotron", words(&[]), 0.01),
     ];
     for (name, mut given, tolerance) in runs {
         given.insert("max_iter".into(), Value::Count(60));
         for weighted in [false, true] {
             let blocks = InMemory::new(&data, Kind::F64, weighted, &[0, 900, 2000]);
             let ((fit, rounds), whole) = both(name, &given, &blocks);
-            let apart = furthest(&fit, &whole, &data);
+            // Isotonic links jump: a row beside a jump may be on either side of it.
+            let measure = if name == "slisotron" { mean_distance } else { furthest };
+            let apart = measure(&fit, &whole, &data);
             println!("{name}: {apart:.1e}, {} iterations, {rounds} rounds", fit.iterations());
             assert!(apart < tolerance, "{name} {given:?}: {apart}");
             assert!(rounds <= 2 * fit.iterations() + 4, "{name}: {rounds}");

@@ -280,7 +280,8 @@ impl Rows for InBlocks<'_> {
                 Answer::Done
             }
             Question::Gap { predictions: Predictions::Kept } => {
-                let missing = Error::WrongAnswer { expected: "predictions of the rows" };
+                // A method that gives rows their predictions one by one.
+                let missing = Error::NeedsMemory { what: "this method" };
                 let link = self.predictions.clone().ok_or(missing)?;
                 self.under(link, 0.0, 1)?
             }
