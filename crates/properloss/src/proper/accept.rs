@@ -209,3 +209,83 @@ impl Kernel for AcceptAndSum<'_, '_> {
         sums.sizes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proper::products::Place;
+
+    /// What is summed up where a pair is made is what a sweep over all pairs sums up afterwards.
+    #[test]
+    fn products_of_a_new_pair_are_those_of_a_sweep() {
+        let mut state = 7u64;
+        let mut next = || {
+            state =
+                state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        };
+        let size = BLOCK * 2 + 9;
+        let mut vector =
+            || -> Vec<Lane> { (0..size).map(|_| [0.0; LANES].map(|_| next())).collect() };
+        let mut penalty: Vec<Lane> = vector().iter().map(|p| p.map(|p| 0.2 + p * p)).collect();
+        penalty[size - 1] = [0.0; LANES];
+        let mut seen = Seen::plain(size);
+        for (j, (square, offset)) in vector().into_iter().zip(vector()).enumerate().take(size - 1) {
+            seen.square[j] = shortened(square.map(|x| 1.0 + x));
+            seen.offset[j] = shortened(offset);
+        }
+        let mut pairs: Vec<Pair> = (0..3)
+            .map(|_| Pair {
+                s: vector().into_iter().map(shortened).collect(),
+                y: vector().into_iter().map(shortened).collect(),
+            })
+            .collect();
+        let (mut w, mut gradient) = (vector(), vector());
+        let (trial, found) = (vector(), vector().into_iter().map(Line).collect::<Vec<Line>>());
+        let place = Place { penalty: &penalty, w: &w, gradient: &gradient, seen: &seen };
+        let mut products = Products::new(&pairs, [0.7; LANES], place);
+        // Two lanes stay where they are.
+        let moved = [-1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0, -1.0];
+        let before = (w.clone(), gradient.clone());
+        let mut pair = Pair::zero(size);
+        let made = Made {
+            w: &mut w,
+            gradient: &mut gradient,
+            trial: &trial,
+            found: &found,
+            penalty: &penalty,
+            seen: &seen,
+            moved: &moved,
+            pair: &mut pair,
+        };
+        made.accept_and_sum(&mut products, &pairs);
+        for j in 0..size {
+            for l in 0..LANES {
+                let (to, g) = if moved[l] < 0.0 {
+                    (trial[j][l], found[j].0[l])
+                } else {
+                    (before.0[j][l], before.1[j][l])
+                };
+                assert_eq!((w[j][l], gradient[j][l]), (to, g));
+                assert_eq!(pair.s[j][l], (to - before.0[j][l]) as f32);
+                assert_eq!(pair.y[j][l], (g - before.1[j][l]) as f32);
+            }
+        }
+        pairs.push(pair);
+        let place = Place { penalty: &penalty, w: &w, gradient: &gradient, seen: &seen };
+        let fresh = Products::new(&pairs, [0.7; LANES], place);
+        let same = |a: &Lane, b: &Lane| {
+            // Sums of some hundred products of size 1.
+            (0..LANES).for_each(|l| assert!((a[l] - b[l]).abs() < 1e-12, "{a:?} {b:?}"));
+        };
+        same(&products.gg, &fresh.gg);
+        for j in 0..pairs.len() {
+            same(&products.sg[j], &fresh.sg[j]);
+            same(&products.yg[j], &fresh.yg[j]);
+            for i in 0..=j {
+                same(&products.sy[j][i], &fresh.sy[j][i]);
+                same(&products.yy[j][i], &fresh.yy[j][i]);
+            }
+        }
+    }
+}

@@ -139,7 +139,10 @@ impl FoldBlock<'_> {
                     if panel < shape.left / 8 {
                         left[panel * count + k] = *x;
                     }
-                    right[panel * count + k] = x.map(|x| h * x);
+                    let right = &mut right[panel * count + k];
+                    for l in 0..8 {
+                        right[l] = h * x[l];
+                    }
                 }
                 right[d / 8 * count + k][d % 8] = weight * point.slope;
             }
@@ -281,7 +284,11 @@ fn tile<L: Lanes, const A: usize, const B: usize>(
     let panels: [&[[f64; 8]]; B] =
         std::array::from_fn(|b| &right[(first + b) * count..(first + b + 1) * count]);
     for (i, left) in left[..count].iter().enumerate() {
-        let right: [L::Vector; B] = std::array::from_fn(|b| lanes.load(&panels[b][i]));
+        // A loop: closures in kernels are not always compiled into them.
+        let mut right = [lanes.splat(0.0); B];
+        for b in 0..B {
+            right[b] = lanes.load(&panels[b][i]);
+        }
         for a in 0..A {
             let x = lanes.splat(left[offset + a]);
             for b in 0..B {

@@ -66,14 +66,20 @@ pub(super) fn add_scores<L: Lanes>(lanes: L, rows: [&[f64]; ROWS], w: &[Line], z
 fn scores_of<L: Lanes, const N: usize>(lanes: L, rows: &[&[f64]], w: &[Line], z: &mut [Lane]) {
     let rows: [&[f64]; N] = std::array::from_fn(|k| &rows[k][..w.len()]);
     let z: &mut [Lane; N] = (&mut z[..N]).try_into().unwrap_or_else(|_| unreachable!());
-    let mut sums = z.map(|z| lanes.load(&z));
+    // Loops: closures in kernels are not always compiled into them.
+    let mut sums = [lanes.splat(0.0); N];
+    for k in 0..N {
+        sums[k] = lanes.load(&z[k]);
+    }
     for (j, w) in w.iter().enumerate() {
         let w = lanes.load(&w.0);
         for k in 0..N {
             sums[k] = lanes.fused(sums[k], lanes.splat(rows[k][j]), w);
         }
     }
-    *z = sums.map(|sum| lanes.array(sum));
+    for k in 0..N {
+        z[k] = lanes.array(sums[k]);
+    }
 }
 
 /// `g += Σ_k x_k r_k` for eight rows and eight models.
@@ -102,11 +108,14 @@ fn gradient_of<L: Lanes, const N: usize>(
     gradient: &mut [Line],
 ) {
     let rows: [&[f64]; N] = std::array::from_fn(|k| &rows[k][..gradient.len()]);
-    let r: [L::Vector; N] = std::array::from_fn(|k| lanes.load(&r[k]));
+    let mut slopes = [lanes.splat(0.0); N];
+    for k in 0..N {
+        slopes[k] = lanes.load(&r[k]);
+    }
     for (j, g) in gradient.iter_mut().enumerate() {
         let mut sum = lanes.load(&g.0);
         for k in 0..N {
-            sum = lanes.fused(sum, lanes.splat(rows[k][j]), r[k]);
+            sum = lanes.fused(sum, lanes.splat(rows[k][j]), slopes[k]);
         }
         g.0 = lanes.array(sum);
     }
