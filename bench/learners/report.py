@@ -88,11 +88,14 @@ def markdown(records, profile):
         f"Profile `{profile}`: {len(records)} cells, {splits(records)} a set. Differences of test log-loss in 1e-4 nats,"
         " **negative is better**: mean over the sets ± its standard error (wins/ties/losses of sets, by Student's t over the splits).",
         "", "### `ensemble=\"pooled\"` against", "", *table(records, "pooled", BASELINES),
-        "", "### `ensemble=False` (one refit at the median number of rounds) against" + fewer, "",
-        *table(records, "refit", ["plain", "refit, uncalibrated", "pooled"]),
-        "", "### `relink=True` (stumps only) against the same wrapper without" + fewer, "",
-        *table(records, "pooled, relink", ["pooled, wrapper"]),
     ]  # fmt: skip
+    if refitted:
+        lines += [
+            "", "### `ensemble=False` (one refit at the median number of rounds) against" + fewer, "",
+            *table(records, "refit", ["plain", "refit, uncalibrated", "pooled"]),
+            "", "### `relink=True` (stumps only) against the same wrapper without" + fewer, "",
+            *table(records, "pooled, relink", ["pooled, wrapper"]),
+        ]  # fmt: skip
     for baseline in ("plain", "per-fold sigmoid", "per-fold isotonic"):
         lines += ["", f"### Sets where pooled is worse than {baseline}", "", *(list(lost(records, "pooled", baseline)) or ["None."])]
     changed = [r for r in records if "pooled, relink" in r["losses"] and r["losses"]["pooled, relink"] != r["losses"]["pooled, wrapper"]]
