@@ -8,6 +8,7 @@ use properloss::sample::Matrix;
 use crate::dataset::{DataDescription, Dataset, Features, shape_and_matrix};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Result};
+use crate::fit_memory::FitShape;
 use crate::labels::Classes;
 use crate::memory::Tally;
 use crate::read::no_names;
@@ -30,6 +31,17 @@ pub struct ClassDataset {
 }
 
 impl ClassDataset {
+    /// What the memory of a fit with so many folds depends on.
+    pub fn fit_shape(&self, folds: u64) -> Result<FitShape> {
+        Ok(FitShape {
+            rows: self.rows() as u64,
+            columns: self.columns() as u64,
+            stored: self.matrix()?.stored() as u64,
+            classes: self.classes.len() as u64,
+            folds,
+        })
+    }
+
     shape_and_matrix!();
 
     /// Rows, labels and weights as the core takes them; checks them once more.

@@ -16,6 +16,9 @@ use crate::error::{Error, Result, row_weights, same_length};
 use crate::proper::{BlockAnswer, BlockQuestion};
 use crate::sample::Matrix;
 
+/// Rows of a block: far from overflow.
+const MOST_ROWS: u64 = 1 << 40;
+
 /// Some of the rows: there may be none, and all of one class.
 ///
 /// *Invariant*: as many labels (0 or 1) and weights (finite, not negative) as rows; finite values.
@@ -173,6 +176,10 @@ impl<'a> InBlocks<'a> {
                     columns: facts.columns as usize,
                     expected: columns as usize,
                 });
+            }
+            let classes = facts.counts[0].checked_add(facts.counts[1]);
+            if facts.rows > MOST_ROWS || classes.is_none_or(|classes| classes > facts.rows) {
+                return Err(Error::WrongAnswer { expected: "facts of a block" });
             }
             rows += facts.rows;
             weights[0] += facts.weights[0];

@@ -91,8 +91,7 @@ impl Dealt {
     /// Weights and folds of a block's rows.
     fn split(&self, block: &Block<'_>, number: usize) -> Result<Split> {
         let columns = block.matrix.columns();
-        let (Some(&(first, before)), true) = (self.before.get(number), self.mean.len() == columns)
-        else {
+        let Some(&(first, before)) = self.before.get(number) else {
             return Err(Error::WrongAnswer { expected: "a question for this block" });
         };
         let weight =
@@ -131,6 +130,12 @@ impl BlockQuestion {
     ) -> Result<BlockAnswer> {
         if block.labels.is_empty() {
             return Ok(BlockAnswer(Reply::Nothing));
+        }
+        self.check(block.matrix.columns(), number)?;
+        // Rows that were checked elsewhere are not checked again, but no label may be an index too far.
+        if let Some(index) = block.labels.iter().position(|&label| label > 1) {
+            let (what, value) = ("labels", f64::from(block.labels[index]));
+            return Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" });
         }
         let split = self.dealt.split(block, number)?;
         let rows = FoldBlock { matrix: block.matrix, labels: block.labels, split: &split };
