@@ -61,7 +61,8 @@ fn whole() -> &'static [Vec<u8>] {
 
 /// Header, blocks and index of a file.
 fn parts(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let newline = |from: usize| bytes[from..].iter().position(|&b| b == b'\n').map(|at| from + at + 1);
+    let newline =
+        |from: usize| bytes[from..].iter().position(|&b| b == b'\n').map(|at| from + at + 1);
     let first = newline(0)?;
     let header = newline(first)?;
     let tail = bytes.len().checked_sub(12)?;
@@ -153,7 +154,8 @@ fn any_fingerprint() -> Fingerprint {
 
 fn opened(bytes: &[u8], fingerprint: &Fingerprint) -> bool {
     let folder = folder();
-    let write = |path: &Path| std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(path, bytes));
+    let write =
+        |path: &Path| std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(path, bytes));
     write(&cache::file_in(&folder)).expect("a file");
     let Ok(Some(cached)) = cache::open(&folder, fingerprint, BUDGET / 12) else { return false };
     let _ = cached.classes();

@@ -96,7 +96,9 @@ fn series(mut bytes: &[u8]) -> bool {
     let mut rows = Local::new(&sample);
     let mut answered = 0;
     for _ in 0..64 {
-        let Ok((mut question, rest)) = postcard::take_from_bytes::<Question<'_>>(bytes) else { break };
+        let Ok((mut question, rest)) = postcard::take_from_bytes::<Question<'_>>(bytes) else {
+            break;
+        };
         bytes = rest;
         if let Question::SpectralNorm { rounds, .. } = &mut question {
             // As many as are asked for: more of them are no other case.

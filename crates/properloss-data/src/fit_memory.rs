@@ -70,9 +70,7 @@ pub fn needed(method: &str, shape: &FitShape) -> u64 {
         }
         "calibrate" => (192 + 64 * classes, 0, 0),
         // Newton's method has a Gram where columns are few.
-        "logistic" | "canonical" | "composite" => {
-            (128, 256, if d <= GRAM_COLUMNS { 4 } else { 0 })
-        }
+        "logistic" | "canonical" | "composite" => (128, 256, if d <= GRAM_COLUMNS { 4 } else { 0 }),
         // Those that sort the scores and fit a link in every iteration.
         _ => (320, 256, 0),
     };

@@ -7,7 +7,8 @@ use properloss::Error;
 use properloss::link::by_name;
 use properloss::proper::ProperLoss;
 use properloss::rows::{
-    Answer, Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, Local, Question, Rows, Stop, Take,
+    Answer, Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, Local, Question, Rows, Stop,
+    Take,
 };
 use properloss::sample::{Matrix, Sample};
 

@@ -74,7 +74,8 @@ pub(super) fn rows(
         return Ok(Rows::Memory(Box::new(read_examples(source, options)?)));
     }
     let scan = Scan::new(source, options)?;
-    let state = training.shape(scan.rows() as usize, scan.encoder().width(), scan.stored() as usize);
+    let state =
+        training.shape(scan.rows() as usize, scan.encoder().width(), scan.stored() as usize);
     let state = fit_memory::needed(training.name(), &state);
     let needed = scan.bytes(options).saturating_add(state);
     if needed <= limit {

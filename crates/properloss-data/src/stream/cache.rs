@@ -156,7 +156,12 @@ struct Header {
 impl Header {
     /// Holds what the file says of itself against itself, before memory is taken for it: blocks lie
     /// between `start` and `end`, one after the other, and none is larger than was said.
-    fn check(&self, entries: &[Entry], start: u64, end: u64) -> std::result::Result<(), &'static str> {
+    fn check(
+        &self,
+        entries: &[Entry],
+        start: u64,
+        end: u64,
+    ) -> std::result::Result<(), &'static str> {
         let Layout { columns, sparse, .. } = self.layout;
         if self.encoder.check().is_err() || self.encoder.width() != columns {
             return Err("its encoder is damaged");

@@ -104,6 +104,10 @@ impl BlockQuestion {
             (Ask::Scored { .. }, Reply::Scored(scored)) => scored.bins.fits(folds),
             _ => false,
         };
-        if fits { Ok(()) } else { Err(Error::WrongAnswer { expected: "an answer to what was asked" }) }
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::WrongAnswer { expected: "an answer to what was asked" })
+        }
     }
 }

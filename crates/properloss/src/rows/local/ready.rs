@@ -4,7 +4,8 @@ use super::Local;
 use crate::error::{Error, Result, same_length};
 use crate::rows::Question::{
     self, Advance, Along, Direct, Divergences, Extend, Gap, Gram, GramDiagonal, GramProduct, Keep,
-    Loss, MaxNorm, MeanPrediction, Predict, Reach, Scale, Score, SecondMoments, SpectralNorm, Terms,
+    Loss, MaxNorm, MeanPrediction, Predict, Reach, Scale, Score, SecondMoments, SpectralNorm,
+    Terms,
 };
 
 /// A question ends.
@@ -29,7 +30,11 @@ impl Local<'_> {
         let product = (self.product.len(), "a question for a product first");
         let placed = (self.placed.row_piece.len(), "rows that were placed on a link");
         let needed = match question {
-            Scale { .. } | MaxNorm | SpectralNorm { .. } | Score { .. } | Direct { .. }
+            Scale { .. }
+            | MaxNorm
+            | SpectralNorm { .. }
+            | Score { .. }
+            | Direct { .. }
             | SecondMoments => vec![],
             // Whether predictions were kept is seen where they are used.
             Predict { .. } | Keep | Gap { .. } | Terms { .. } => vec![z],
