@@ -165,7 +165,7 @@ fmt: ## format the Rust code
 fuzz: ## the slow property tests (tens of minutes)
 	PROPERLOSS_PROFILE=fuzz cargo test --release --workspace
 
-.PHONY: fuzz-inputs kill-campaign mutants deny
+.PHONY: fuzz-inputs kill-campaign mutants deny test-aarch64
 MINUTES ?= 5
 fuzz-inputs: ## damaged and invented files against all readers (MINUTES=5; TARGETS="csv model")
 	cargo build --release --quiet -p fuzz-inputs
@@ -176,9 +176,19 @@ kill-campaign: ## kills commands that write, N times, and looks at what they lea
 	cargo build --release --quiet -p properloss-cli
 	$(PYTHON) bench/faults/kills.py --kills $(N)
 
-MUTANTS ?= crates/properloss/src/{chain,link,loss}/*.rs crates/properloss-data/src/**/*.rs
-mutants: ## does a test notice when the code is wrong? SHARD=0/20 for a part (hours; needs cargo-mutants)
-	cargo mutants --no-shuffle --shard $(or $(SHARD),0/1) --test-workspace=false $(addprefix -f ,$(MUTANTS)) -o target/mutants
+mutants: $(VENV)/.installed ## does a test notice when the code is wrong? SAMPLE=600 SEED=1 JOBS=2 (needs cargo-mutants)
+	$(PIP) install tree-sitter==0.26.0 tree-sitter-rust==0.24.2
+	$(PY) bench/mutants/run.py --sample $(or $(SAMPLE),600) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1)
+
+AARCH64 := aarch64-unknown-linux-gnu
+test-aarch64: ## tests of core, readers and golden models on aarch64 (needs qemu-user and gcc-aarch64-linux-gnu)
+	rustup target add $(AARCH64)
+	CARGO_TARGET_DIR=target/aarch64 CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+	PROPERLOSS_EMULATOR="qemu-aarch64 -L /usr/aarch64-linux-gnu" sh -c '\
+	cargo test --target $(AARCH64) -p properloss -p properloss-data && \
+	cargo test --target $(AARCH64) -p properloss-cli --test golden'
 
 deny: ## licences, sources and duplicates of the dependencies (needs cargo-deny)
 	cargo deny --offline check licenses sources bans

@@ -5,10 +5,13 @@
 Each command is first run to its end, twice: its outputs must be the same bytes. Then it is run
 again and again, over nothing or over an older file, and killed after a random part of its time,
 which is measured as the tries go: it shrinks where a run had ended before the kill and grows where
-it had not, so that most kills meet a run at work on an idle machine and on a busy one (SIGKILL, in a quarter of the tries SIGTERM, SIGINT or SIGHUP, and in an eighth its standard output
-is closed instead). After every try each output must be absent, or the bytes it had before, or
+it had not, so that most kills meet a run at work on an idle machine and on a busy one (SIGKILL, in a
+quarter of the tries SIGTERM, SIGINT or SIGHUP, and in an eighth its standard output is closed instead). After every try each output must be absent, or the bytes it had before, or
 the bytes of the finished run. Temporary files may be left by SIGKILL only, are named
 `.NAME.PROCESS-NUMBER.tmp`, and the next finished run must have removed them.
+
+A cache of rows in blocks is never given an older file to write over: it is absent or whole. Blocks
+without a name and standard input that was copied lie in the same folder (TMPDIR), and so are looked at too.
 
 Commands with a checkpoint go on from whatever the kills before left of it, and after three kills are
 run to their end: the outputs must be those of a run that nobody disturbed.
@@ -47,6 +50,13 @@ def commands():
         ("transfer", "transfer ready.json train.csv -o t.json", ["t.json"]),
         ("report", "report ready.json small.csv -o page.html", ["page.html"]),
         ("export", "export ready.json -o model.onnx", ["model.onnx"]),
+        ("classes", "fit three.csv -o k.json --label y", ["k.json"]),
+        ("k-report", "report classes.json three.csv -o k.html", ["k.html"]),
+        ("k-calib", "calibrate three.csv --label y -o k.csv --model kc.json", ["k.csv", "kc.json"]),
+        ("cache", "fit train.csv -o b.json --cache cache", ["b.json", "cache/rows.blocks"]),
+        ("streamed", "fit train.csv -o u.json --memory 1800KB", ["u.json"]),
+        ("stdin", "fit - -o i.json --memory 1800KB < train.csv", ["i.json"]),
+        ("manual", "manual --out pages", ["pages/properloss.1", "pages/properloss-fit.1"]),
         ("synth", "synth single-index --rows 20000 --seed 3 -o s.csv", ["s.csv"]),
     ]
     return [(name, line.split(), outputs, None) for name, line, outputs in plain]
@@ -60,9 +70,21 @@ def checkpointed():
         yield f"{method}*", line.split(), [f"{method}.json"], f"{method}.state"
 
 
+def begin(program, arguments, folder, **where):
+    """The command in its folder, which is also where temporary files go; `< FILE` is its input."""
+    source = subprocess.DEVNULL
+    if "<" in arguments:
+        source = (folder / arguments[-1]).open("rb")
+        arguments = arguments[:-2]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.Popen([program, "--quiet", *arguments], cwd=folder, stdin=source, env=environment, **where)
+
+
 def run(program, arguments, folder):
     start = time.perf_counter()
-    done = subprocess.run([program, "--quiet", *arguments], cwd=folder, capture_output=True)
+    process = begin(program, arguments, folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.CompletedProcess(arguments, 0, *process.communicate())
+    done.returncode = process.returncode
     if done.returncode != 0:
         sys.exit(f"{' '.join(arguments)}: status {done.returncode}\n{done.stderr.decode()}")
     return time.perf_counter() - start
@@ -73,7 +95,12 @@ def contents(folder, outputs):
 
 
 def temporaries(folder):
-    return [name for name in os.listdir(folder) if TEMPORARY.match(name)]
+    return [name for _, _, names in os.walk(folder) for name in names if TEMPORARY.match(name)]
+
+
+def unnamed(folder):
+    """Blocks that should have had no name."""
+    return [name for name in os.listdir(folder) if name.endswith(".blocks")]
 
 
 def lay_out(program, folder):
@@ -81,6 +108,11 @@ def lay_out(program, folder):
     run(program, "synth single-index --rows 4000 --seed 1 -o train.csv".split(), folder)
     run(program, "synth single-index --rows 300 --features 5 --seed 2 -o small.csv".split(), folder)
     run(program, "fit train.csv -o ready.json --method logistic".split(), folder)
+    draw = random.Random(4)
+    three = "".join(f"{draw.gauss(k % 3, 1):.3f},{draw.gauss(0, 1):.3f},{draw.gauss(-(k % 3), 1):.3f},c{k % 3}\n"
+                    for k in range(240))
+    (folder / "three.csv").write_text("c0,c1,c2,y\n" + three)
+    run(program, "fit three.csv -o classes.json --label y".split(), folder)
     run(program, "predict ready.json train.csv -o scores.csv --columns score".split(), folder)
     scores = (folder / "scores.csv").read_text().split()[1:]
     rows = (folder / "train.csv").read_text().split()
@@ -96,8 +128,7 @@ class Campaign:
 
     def kill(self, label, arguments, outputs, finished, seconds, old):
         """One try; gives back whether the command had finished, and whether it left a temporary file."""
-        process = subprocess.Popen([self.program, "--quiet", *arguments], cwd=self.folder,
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = begin(self.program, arguments, self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         time.sleep(self.choose.random() * seconds)
         how = self.choose.choice(["KILL"] * 10 + ["TERM", "TERM", "INT", "HUP"] + ["PIPE"] * 2)
         if how == "PIPE":
@@ -111,12 +142,15 @@ class Campaign:
         if status not in expected:
             self.wrong.append(f"{label}, {how}: status {status}")
         for output, now in contents(self.folder, outputs).items():
-            if now not in (old, finished[output]):
+            before = None if "/" in output else old
+            if now not in (before, finished[output]):
                 self.wrong.append(f"{label}, {how}: {output} is neither the old file nor the new one")
         # Of this process: what an earlier kill left goes with the next run that gets to write.
         left = [name for name in temporaries(self.folder) if f".{process.pid}-" in name]
         if left and how != "KILL":
             self.wrong.append(f"{label}, {how}: left {left}")
+        if unnamed(self.folder):
+            self.wrong.append(f"{label}, {how}: left {unnamed(self.folder)}")
         return status == 0, bool(left)
 
     def command(self, label, arguments, outputs, state, kills):
@@ -133,7 +167,7 @@ class Campaign:
             old = b"an older file\n" if n % 2 else None
             for output in outputs:
                 (self.folder / output).unlink(missing_ok=True)
-                if old is not None:
+                if old is not None and "/" not in output:
                     (self.folder / output).write_bytes(old)
             if state is not None:
                 count["resumed"] += (self.folder / state).exists()

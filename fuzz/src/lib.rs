@@ -6,6 +6,8 @@
 //! ([`mutate`]). The stable toolchain suffices; an execution is named by its target and seed.
 #![forbid(unsafe_code)]
 
+pub mod blocks;
+pub mod cache;
 pub mod checkpoint;
 pub mod make;
 pub mod mutate;
@@ -48,7 +50,9 @@ pub fn targets() -> Vec<Target> {
         target("loss", make::loss, loss),
         target("export", make::model, export),
         Target { turn: 50, ..target("checkpoint", checkpoint::make, checkpoint::run) },
+        Target { turn: 50, ..target("cache", cache::make, cache::run) },
         target("rows", rows::make, rows::run),
+        Target { turn: 50, ..target("blocks", blocks::make, blocks::run) },
         target("link", make::numbers, link),
         target("chain", make::numbers, chain),
     ]

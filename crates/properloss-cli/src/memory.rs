@@ -10,6 +10,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use properloss_data::atomic::try_remove_temporaries;
+use properloss_data::fit_memory::count_with;
 use properloss_data::memory::{Budget, shown_bytes};
 
 #[global_allocator]
@@ -24,6 +25,7 @@ static ENDING: AtomicBool = AtomicBool::new(false);
 pub fn limit_to(bytes: Option<u64>) {
     GIVEN.store(bytes.unwrap_or(0), Relaxed);
     LIMIT.store(Budget::or_machine(bytes).bytes(), Relaxed);
+    count_with(|| LIMIT.load(Relaxed).saturating_sub(HELD.load(Relaxed)));
 }
 
 /// What `--memory` said.

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::error::{Error, Result};
 
 /// A place where the system may fail. In this crate's own tests each of them does, once.
-fn site(_name: &'static str) -> std::io::Result<()> {
+pub(crate) fn site(_name: &'static str) -> std::io::Result<()> {
     #[cfg(test)]
     tests::visit(_name)?;
     Ok(())
@@ -247,7 +247,7 @@ fn is_temporary_of(candidate: &std::ffi::OsStr, name: &std::ffi::OsStr) -> bool 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 
@@ -271,7 +271,7 @@ mod tests {
 
     /// Runs `write` with the fault at every place that it meets, one after the other, and once
     /// without; `look` sees whether it succeeded.
-    fn at_every_site(
+    pub(crate) fn at_every_site(
         write: impl Fn() -> Result<()>,
         look: impl Fn(bool),
     ) -> BTreeSet<&'static str> {

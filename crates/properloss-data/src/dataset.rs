@@ -7,6 +7,7 @@ use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 
 use crate::encoder::Encoder;
 use crate::error::Result;
+use crate::fit_memory::FitShape;
 
 /// The feature matrix, by rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,6 +226,17 @@ impl<L: ClassLabel> LabelledRows<L> {
     /// The feature matrix as the core borrows it.
     pub fn matrix(&self) -> Result<Matrix<'_>> {
         self.features.matrix()
+    }
+
+    /// What the memory of a fit with so many folds depends on.
+    pub fn fit_shape(&self, folds: u64) -> Result<FitShape> {
+        Ok(FitShape {
+            rows: self.rows() as u64,
+            columns: self.columns() as u64,
+            stored: self.matrix()?.stored() as u64,
+            classes: self.classes.as_ref().len() as u64,
+            folds,
+        })
     }
 
     /// The chosen rows, copied in the order given.

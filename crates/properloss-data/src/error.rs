@@ -112,6 +112,12 @@ pub enum Error {
         if *so_far { "more than " } else { "" }, shown_bytes((*needed).min(if *so_far { *budget } else { u64::MAX })), shown_bytes(*budget)
     )]
     Memory { place: Box<Place>, needed: u64, budget: u64, so_far: bool },
+    /// A fit that would take more than the budget.
+    #[error(
+        "fitting {method} takes about {} beside the rows, but {} may be used",
+        shown_bytes(*needed), shown_bytes(*budget)
+    )]
+    FitMemory { method: String, needed: u64, budget: u64 },
     /// A line, field or number longer than any file needs.
     #[error("{place}: {what} is longer than the limit of {limit}")]
     TooLong { place: Place, what: &'static str, limit: String },
@@ -332,6 +338,9 @@ impl Error {
             }
             Self::Memory { .. } => "allow more with --memory, or use fewer rows or columns \
                 (--ignore), --single-precision, or a sparse (LibSVM) file"
+                .into(),
+            Self::FitMemory { .. } => "allow more with --memory, or use fewer rows or columns \
+                (--ignore) or fewer folds (--cv)"
                 .into(),
             Self::TooLong { what: "a field", .. } => "look for an open quote".into(),
             Self::TooLong { .. } => "is it a file of this format?".into(),

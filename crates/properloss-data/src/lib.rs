@@ -23,6 +23,7 @@ pub mod error;
 mod examples;
 pub mod export;
 mod fit_encoder;
+pub mod fit_memory;
 pub mod groups;
 pub mod idx;
 pub mod labels;

@@ -12,6 +12,7 @@ use properloss::train::{Fit, Iteration, Method, Model, Observer, Settings, Stage
 
 use crate::checkpoint::{self, Run};
 use crate::error::Result;
+use crate::fit_memory::{self, FitShape};
 use crate::model_file::{Fitted, History, learned, plain_options, program};
 use crate::{DataDescription, Dataset, Encoder, ModelFile};
 
@@ -132,6 +133,17 @@ impl Training {
         }
     }
 
+    /// What its memory depends on, with so many rows, columns and stored values.
+    pub fn shape(&self, rows: usize, columns: usize, stored: usize) -> FitShape {
+        FitShape {
+            rows: rows as u64,
+            columns: columns as u64,
+            stored: stored as u64,
+            classes: 2,
+            folds: self.folds().unwrap_or(0) as u64,
+        }
+    }
+
     /// At most this many iterations, if it counts any.
     pub fn max_iter(&self) -> Option<usize> {
         let default = self.method.option("max_iter").and_then(|option| option.default.clone());
@@ -147,6 +159,8 @@ impl Training {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<Trained> {
+        let (stored, rows) = (sample.matrix().stored(), sample.rows());
+        fit_memory::ask(self.name(), &self.shape(rows, sample.columns(), stored))?;
         let mut rows = Local::new(sample).with_stop(stop).with_folds(self.folds.as_deref());
         self.run_rows(&mut rows, observer)
     }
@@ -158,6 +172,8 @@ impl Training {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<Trained> {
+        let columns = blocks.facts().iter().map(|facts| facts.columns).max().unwrap_or(0);
+        fit_memory::ask(self.name(), &self.shape(0, columns as usize, 0))?;
         let mut whole = None;
         if self.method.option("cv").is_none() {
             // One block fits into memory: it has the bits of the same rows there.

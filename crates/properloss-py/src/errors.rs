@@ -1,7 +1,7 @@
 //! The engine's errors as Python exceptions: one table.
 
 use properloss::Error;
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -23,8 +23,12 @@ pub fn to_python(error: Error) -> PyErr {
 
 /// The errors of files; a value in a file that is wrong is a `ValueError`.
 pub fn file_to_python(error: properloss_data::Error) -> PyErr {
-    use properloss_data::Error::{Core, FileNotFound, Read, Write};
+    use properloss_data::Error::{Core, FileNotFound, FitMemory, Read, Write};
     let message = match error.hint() {
+        Some(_) if matches!(error, FitMemory { .. }) => format!(
+            "{error}\nhint: use fewer rows, columns or folds, or give the default estimator files or \
+             batches with memory_limit"
+        ),
         Some(hint) => format!("{error}\nhint: {hint}"),
         None => error.to_string(),
     };
@@ -32,6 +36,7 @@ pub fn file_to_python(error: properloss_data::Error) -> PyErr {
         Core(error) => to_python(error),
         FileNotFound { .. } => PyFileNotFoundError::new_err(message),
         Read { .. } | Write { .. } => PyOSError::new_err(message),
+        FitMemory { .. } => PyMemoryError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

@@ -6,6 +6,7 @@ use properloss::link::InverseLink;
 use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind};
 use properloss::train::Model;
 use properloss_data::encoder::ColumnKind;
+use properloss_data::fit_memory::{self, FitShape};
 use properloss_data::model_file::{
     FitCertificate, Fitted, ModelFile, learned_calibration, program,
 };
@@ -61,6 +62,14 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             "name the column of the scores with --score",
         ));
     }
+    let shape = FitShape {
+        rows: dataset.rows() as u64,
+        columns: 1,
+        stored: dataset.rows() as u64,
+        classes: 2,
+        folds: args.cv as u64,
+    };
+    fit_memory::ask("calibrate", &shape)?;
     let mut scores = vec![0.0; dataset.rows()];
     for (i, score) in scores.iter_mut().enumerate() {
         dataset.features.copy_row(i, std::slice::from_mut(score));

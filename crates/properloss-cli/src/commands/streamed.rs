@@ -7,6 +7,7 @@ use std::time::Instant;
 use properloss::metrics::{Measured, Summary};
 use properloss::rows::Blocks;
 use properloss::train::Model;
+use properloss_data::fit_memory;
 use properloss_data::memory::{Budget, shown_bytes};
 use properloss_data::stream::{
     BlockFile, Cached, Destination, Fingerprint, Scan, block_bytes, cache, format_of, write_encoded,
@@ -21,10 +22,6 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
-
-/// What a fit holds of a row besides the row: scores, folds, weights, and the orders of its measuring.
-/// (Measured: 115 bytes.)
-const STATE: u64 = 128;
 
 /// The rows of a fit.
 pub(super) enum Rows {
@@ -71,13 +68,16 @@ pub(super) fn rows(
         return blocks(scan, source, options, destination, memory, talk);
     }
     let Some(limit) = limit else {
-        return Ok(Rows::Memory(Box::new(in_memory(source, options)?)));
+        return Ok(Rows::Memory(Box::new(in_memory(source, options, training)?)));
     };
     if format_of(source, options)? == properloss_data::Format::Idx {
         return Ok(Rows::Memory(Box::new(read_examples(source, options)?)));
     }
     let scan = Scan::new(source, options)?;
-    let needed = scan.bytes(options).saturating_add(STATE.saturating_mul(scan.rows()));
+    let state =
+        training.shape(scan.rows() as usize, scan.encoder().width(), scan.stored() as usize);
+    let state = fit_memory::needed(training.name(), &state);
+    let needed = scan.bytes(options).saturating_add(state);
     if needed <= limit {
         return Ok(Rows::Memory(Box::new(scan.read(source, options)?)));
     }
@@ -92,21 +92,25 @@ pub(super) fn rows(
 }
 
 /// All rows in memory; what does not fit is noticed before it is taken.
-fn in_memory(source: &Source, options: &ReadOptions) -> Result<Examples> {
+fn in_memory(source: &Source, options: &ReadOptions, training: &Training) -> Result<Examples> {
     let examples = read_examples(source, options).and_then(|examples| {
-        let rows = match &examples {
-            Examples::Two(dataset) => dataset.rows(),
-            Examples::Several(dataset) => dataset.rows(),
-        };
-        Budget::of_machine().ask(source.name(), STATE.saturating_mul(rows as u64))?;
+        if let Examples::Two(dataset) = &examples {
+            let stored = dataset.matrix()?.stored();
+            let shape = training.shape(dataset.rows(), dataset.columns(), stored);
+            fit_memory::ask(training.name(), &shape)?;
+        }
         Ok(examples)
     });
     examples.map_err(|error| match error {
-        properloss_data::Error::Memory { .. } => Failure::user(
+        properloss_data::Error::Memory { .. } | properloss_data::Error::FitMemory { .. }
+            if training.streams() =>
+        {
+            Failure::user(
             error.to_string(),
             "pass --memory with what may be used, such as --memory 2GB: rows that do not fit are then \
              read from blocks on disk in every pass (docs/scale.md)",
-        ),
+            )
+        }
         other => other.into(),
     })
 }

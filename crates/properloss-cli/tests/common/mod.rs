@@ -57,8 +57,12 @@ impl Sandbox {
 
     /// The program, not yet started.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_properloss"));
+        // Where the program is of another machine (`make test-aarch64`), an emulator runs it.
+        let emulator = std::env::var("PROPERLOSS_EMULATOR").unwrap_or_default();
+        let mut line_of = emulator.split_whitespace().chain([env!("CARGO_BIN_EXE_properloss")]);
+        let mut command = Command::new(line_of.next().unwrap());
         command
+            .args(line_of)
             .args(words(line))
             .current_dir(&self.folder)
             // Wrapping of help texts and colours must not depend on who runs the test.

@@ -24,6 +24,18 @@ pub(super) struct Layout {
     pub weighted: bool,
 }
 
+impl Layout {
+    /// Bytes of a block, if that many can be.
+    pub fn bytes(&self, facts: &BlockFacts) -> Option<u64> {
+        let value: u64 = if self.single { 4 } else { 8 };
+        let index = if self.sparse { 4 } else { 0 };
+        let starts = if self.sparse { facts.rows.checked_add(1)?.checked_mul(8)? } else { 0 };
+        let weight = if self.weighted { 8 } else { 0 };
+        let values = facts.stored.checked_mul(value + index)?;
+        values.checked_add(starts)?.checked_add(facts.rows.checked_mul(weight + 1)?)
+    }
+}
+
 /// Where a block lies in the file. Its parts follow each other: values, columns and starts of sparse
 /// rows, weights, labels; numbers as the machine writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -164,13 +176,7 @@ impl BlockFile {
 
     /// Bytes of the file.
     pub fn bytes(&self) -> u64 {
-        let size = |facts: &BlockFacts| {
-            let value = if self.layout.single { 4 } else { 8 };
-            let sparse = u64::from(self.layout.sparse) * (4 * facts.stored + 8 * (facts.rows + 1));
-            let weights = u64::from(self.layout.weighted) * 8 * facts.rows;
-            value * facts.stored + sparse + weights + facts.rows
-        };
-        self.facts.iter().map(size).sum()
+        self.facts.iter().filter_map(|facts| self.layout.bytes(facts)).sum()
     }
 
     /// Shows every block to `visit`, in order.

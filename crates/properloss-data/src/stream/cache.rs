@@ -30,6 +30,8 @@ const FIRST_LINE: &[u8] = b"properloss-blocks 1\n";
 const TAIL: u64 = 12;
 /// Bytes at either end of a source that are looked at.
 const LOOKED_AT: u64 = 1 << 16;
+/// The longest header and the longest index, in bytes.
+const JSON_LIMIT: u64 = 1 << 28;
 /// The name of the file in the directory of a cache.
 const NAME: &str = "rows.blocks";
 
@@ -151,6 +153,39 @@ struct Header {
     little_endian: bool,
 }
 
+impl Header {
+    /// Holds what the file says of itself against itself, before memory is taken for it: blocks lie
+    /// between `start` and `end`, one after the other, and none is larger than was said.
+    fn check(
+        &self,
+        entries: &[Entry],
+        start: u64,
+        end: u64,
+    ) -> std::result::Result<(), &'static str> {
+        let Layout { columns, sparse, .. } = self.layout;
+        if self.encoder.check().is_err() || self.encoder.width() != columns {
+            return Err("its encoder is damaged");
+        }
+        // A block ends with the row that fills it.
+        let most = self.block_bytes.saturating_add(12 * columns as u64 + 64);
+        let mut at = start;
+        for Entry { offset, facts } in entries {
+            let size = self.layout.bytes(facts).filter(|size| *size <= most);
+            let stored = facts.rows.checked_mul(columns as u64);
+            let fits = *offset == at
+                && facts.columns == columns as u64
+                && facts.dense != sparse
+                && (sparse || stored == Some(facts.stored))
+                && facts.counts[0].checked_add(facts.counts[1]).is_some_and(|n| n <= facts.rows);
+            at = match size.and_then(|size| at.checked_add(size)) {
+                Some(next) if fits => next,
+                _ => return Err("its index does not fit its blocks"),
+            };
+        }
+        if at == end { Ok(()) } else { Err("its index does not fit its blocks") }
+    }
+}
+
 /// The end of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Index {
@@ -226,9 +261,11 @@ pub fn open(
         return Err(stale("it is no file of blocks of this version".into()));
     }
     line.clear();
-    (&mut input).take(length).read_until(b'\n', &mut line).map_err(fail)?;
+    (&mut input).take(length.min(JSON_LIMIT)).read_until(b'\n', &mut line).map_err(fail)?;
+    let start = (FIRST_LINE.len() + line.len()) as u64;
     let header: Header =
         serde_json::from_slice(&line).map_err(|_| damaged("its header is damaged"))?;
+    drop(line);
     if let Some(reason) = fingerprint.difference(&header.fingerprint) {
         return Err(stale(reason));
     }
@@ -252,7 +289,7 @@ pub fn open(
     offset.copy_from_slice(&tail[..8]);
     sum.copy_from_slice(&tail[8..]);
     let offset = u64::from_le_bytes(offset);
-    let bytes = index.checked_sub(offset).ok_or_else(cut)?;
+    let bytes = index.checked_sub(offset).filter(|bytes| *bytes <= JSON_LIMIT).ok_or_else(cut)?;
     let mut json = Vec::new();
     input.seek(SeekFrom::Start(offset)).map_err(fail)?;
     (&mut input).take(bytes).read_to_end(&mut json).map_err(fail)?;
@@ -263,6 +300,7 @@ pub fn open(
     }
     let index: Index =
         serde_json::from_slice(&json).map_err(|_| damaged("its index is damaged"))?;
+    header.check(&index.entries, start, offset).map_err(damaged)?;
     let file = input.into_inner();
     let blocks = BlockFile::new(&name, file, header.layout, index.entries, None).unverified();
     Ok(Some(Cached { blocks, encoder: header.encoder, description: index.description }))

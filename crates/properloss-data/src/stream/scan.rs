@@ -77,6 +77,11 @@ impl Scan {
         self.rows
     }
 
+    /// The values that will be stored.
+    pub fn stored(&self) -> u64 {
+        self.stored
+    }
+
     /// What the rows take in memory.
     pub fn bytes(&self, options: &ReadOptions) -> u64 {
         let value = if self.sparse || options.storage == Storage::F64 { 8 } else { 4 };

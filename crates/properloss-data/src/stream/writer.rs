@@ -9,7 +9,7 @@ use properloss::sample::Matrix;
 
 use super::block_file::{BlockFile, Buffers, Entry, Layout, Removed};
 use super::cache;
-use crate::atomic::AtomicFile;
+use crate::atomic::{AtomicFile, site};
 use crate::dataset::DataDescription;
 use crate::error::{Error, Result};
 use crate::options::Storage;
@@ -67,8 +67,10 @@ impl BlockWriter {
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = directory.join(format!("properloss-{}-{number}.blocks", std::process::id()));
+        let fail = |source| Error::Write { file: name.clone(), source };
+        site("create blocks").map_err(fail)?;
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&name);
-        let file = file.map_err(|source| Error::Write { file: name.clone(), source })?;
+        let file = file.map_err(fail)?;
         let removed = Removed(name.clone());
         let removed = if cfg!(unix) {
             drop(removed);
@@ -203,9 +205,56 @@ impl BlockWriter {
 }
 
 fn write_to(out: &mut Out, name: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |source| Error::Write { file: name.to_path_buf(), source };
     let out: &mut dyn Write = match out {
-        Out::Temporary(file, _) => file,
+        Out::Temporary(file, _) => {
+            site("write blocks").map_err(fail)?;
+            file
+        }
         Out::Kept(file) => file,
     };
-    out.write_all(bytes).map_err(|source| Error::Write { file: name.to_path_buf(), source })
+    out.write_all(bytes).map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::atomic::tests::at_every_site;
+
+    /// Rows enough for blocks larger than the buffer before the disk.
+    fn fill(mut out: BlockWriter) -> Result<BlockFile> {
+        for i in 0..2000u32 {
+            out.push(Row::Dense(&[f64::from(i), 0.5]), (i % 2) as u8, 1.0)?;
+        }
+        out.finish(&DataDescription::default())
+    }
+
+    #[test]
+    fn a_fault_at_any_place_leaves_no_blocks() {
+        let name = format!("properloss-block-sites-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let files = || std::fs::read_dir(&folder).unwrap().count();
+        let temporary = || {
+            let kind = (false, true);
+            fill(BlockWriter::temporary(Some(&folder), 2, Storage::F64, kind, 4096)?).map(drop)
+        };
+        let sites = at_every_site(temporary, |_| assert_eq!(files(), 0, "blocks have no name"));
+        assert_eq!(sites, BTreeSet::from(["create blocks", "write blocks"]));
+        // Those of a cache are whole or absent.
+        let kept = folder.join("rows.blocks");
+        let layout = Layout { columns: 2, single: false, sparse: false, weighted: true };
+        let write = || {
+            let _ = std::fs::remove_file(&kept);
+            fill(BlockWriter::kept(&kept, b"header\n", layout, 4096)?).map(|file| {
+                assert_eq!(file.rows(), 2000);
+                file.for_each(|_, block| block.matrix().check_finite()).unwrap();
+            })
+        };
+        let sites = at_every_site(write, |ok| assert_eq!(files(), usize::from(ok)));
+        assert_eq!(sites, BTreeSet::from(["create", "flush", "rename", "sync", "write"]));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -409,6 +409,9 @@ impl Rows for InBlocks<'_> {
     }
 }
 
+/// Rows of a block: far from overflow.
+const MOST_ROWS: u64 = 1 << 40;
+
 /// The shape of all rows.
 fn shape(blocks: &dyn Blocks) -> Result<Shape> {
     let facts = blocks.facts();
@@ -421,6 +424,10 @@ fn shape(blocks: &dyn Blocks) -> Result<Shape> {
                 columns: facts.columns as usize,
                 expected: columns as usize,
             });
+        }
+        let classes = facts.counts[0].checked_add(facts.counts[1]);
+        if facts.rows > MOST_ROWS || classes.is_none_or(|classes| classes > facts.rows) {
+            return Err(Error::WrongAnswer { expected: "facts of a block" });
         }
         rows += facts.rows;
         weights[0] += facts.weights[0];

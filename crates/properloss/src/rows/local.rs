@@ -1,5 +1,7 @@
 //! Rows in memory, borrowed.
 
+mod ready;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
@@ -228,6 +230,7 @@ impl Rows for Local<'_> {
 
     fn ask(&mut self, question: &Question<'_>) -> Result<Answer> {
         self.check()?;
+        self.ready(question)?;
         let rows = self.sample.rows();
         Ok(match question {
             Question::Scale { scaling, intercept } => {

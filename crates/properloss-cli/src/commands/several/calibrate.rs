@@ -2,7 +2,7 @@
 
 use properloss::multiclass::{MulticlassCalibration, MulticlassCalibrator};
 use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
-use properloss_data::{ClassDataset, ReadOptions};
+use properloss_data::{ClassDataset, ReadOptions, fit_memory};
 use serde_json::{Map, Value, json};
 
 use super::fit::{folds_of, guarantee};
@@ -44,6 +44,7 @@ pub fn run(
         .with_folds(folds_of(groups, args.cv, args.seed))
         .with_probabilities(are_probabilities(args, dataset, &scores)?);
     let weights = dataset.weights.as_deref();
+    fit_memory::ask("calibrate", &dataset.fit_shape(args.cv as u64)?)?;
     let calibration = calibrator.fit(&scores, &dataset.labels, classes, weights)?;
     if let Some(file) = model {
         let text = model_file(&calibration, dataset, &order, args)?.to_json();

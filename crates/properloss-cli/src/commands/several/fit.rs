@@ -8,7 +8,7 @@ use properloss::multiclass::{MulticlassFit, MulticlassProperLoss};
 use properloss::proper::Folds;
 use properloss::train::{Settings, Value as Setting};
 use properloss_data::model_file::{ClassModelFile, learned_of_classes};
-use properloss_data::{ClassDataset, ReadOptions};
+use properloss_data::{ClassDataset, ReadOptions, fit_memory};
 use serde_json::{Map, Value, json};
 
 use super::{Parts, described, measure, metrics_json};
@@ -40,6 +40,11 @@ pub fn run(
     let groups = parts.groups.as_deref();
     let (estimator, kept) =
         estimator(&args.train, args.test.seed, args.preserve_order, &parts.train, groups)?;
+    let folds = match args.train.settings(&args.train.method_or("proper")?)?.get("cv") {
+        Some(Setting::Count(count)) => *count,
+        _ => 5,
+    };
+    fit_memory::ask("proper", &parts.train.fit_shape(folds)?)?;
     let start = Instant::now();
     let fit = {
         let _progress = Progress::spinner(talk, "cross-validating");

@@ -122,8 +122,7 @@ impl Dealt {
     /// Weights and folds of a block's rows.
     fn split(&self, block: &Block<'_>, number: usize) -> Result<Split> {
         let columns = block.matrix.columns();
-        let (Some(&(first, before)), true) = (self.before.get(number), self.mean.len() == columns)
-        else {
+        let Some(&(first, before)) = self.before.get(number) else {
             return Err(Error::WrongAnswer { expected: "a question for this block" });
         };
         let weight =
@@ -168,10 +167,16 @@ impl BlockQuestion {
         if block.labels.is_empty() {
             return Ok(BlockAnswer(Reply::Nothing));
         }
+        // Rows that were checked elsewhere are not checked again, but no label may be an index too far.
+        if let Some(index) = block.labels.iter().position(|&label| label > 1) {
+            let (what, value) = ("labels", f64::from(block.labels[index]));
+            return Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" });
+        }
         if let Ask::Program(program) = &self.ask {
             let told = program.answer(block)?.map(|told| Reply::Told(Box::new(told)));
             return Ok(BlockAnswer(told.unwrap_or(Reply::Nothing)));
         }
+        self.check(block.matrix.columns(), number)?;
         let split = self.dealt.split(block, number)?;
         let rows = FoldBlock { matrix: block.matrix, labels: block.labels, split: &split };
         let halted = |super::Halted| Error::Interrupted;

@@ -11,7 +11,7 @@ use super::{
     FoldBlock, FoldGrams, FoldMoments, Halt, Halted, HeldOut, LANES, Lane, Numbers, Scored, Split,
 };
 use crate::design::FittedScaling;
-use crate::error::Error;
+use crate::error::{Error, same_length};
 use crate::proper::curve::Curve;
 use crate::proper::folds::{Folds, check_count, fewest};
 use crate::rows::{Blocks, Rows};
@@ -141,6 +141,8 @@ impl Picked {
 
     fn block(&self) -> Result<FoldBlock<'_>, Error> {
         let matrix = self.rows.matrix(&self.offsets)?;
+        // Dense rows of one block and sparse ones of another do not make one matrix.
+        same_length(("the rows of a sample", matrix.rows()), ("labels", self.rows.labels.len()))?;
         Ok(FoldBlock { matrix, labels: &self.rows.labels, split: &self.split })
     }
 }
@@ -195,7 +197,9 @@ impl Prepared {
             rows += facts.rows;
             stored += facts.stored;
             (0..2).for_each(|class| counts[class] += facts.counts[class]);
-            columns = columns.max(facts.columns as usize);
+            if facts.rows > 0 {
+                columns = facts.columns as usize;
+            }
         }
         for label in [0, 1u8] {
             let rows = counts[usize::from(label)] as usize;
@@ -280,7 +284,10 @@ impl Prepared {
 fn ask(blocks: &dyn Blocks, dealt: &Dealt, ask: Ask, halt: Halt<'_>) -> Result<Reply, Error> {
     let question = BlockQuestion { dealt: dealt.clone(), ask };
     let mut total = Reply::Nothing;
-    blocks.ask(&question, halt, &mut |BlockAnswer(reply)| total.add(reply))?;
+    blocks.ask(&question, halt, &mut |BlockAnswer(reply)| {
+        question.check_answer(&reply)?;
+        total.add(reply)
+    })?;
     Ok(total)
 }
 

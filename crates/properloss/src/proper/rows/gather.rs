@@ -135,6 +135,31 @@ impl FoldBlock<'_> {
 }
 
 impl RowsOf {
+    /// As many of everything as rows, and folds that there are; the values are looked at by
+    /// [`Self::matrix`].
+    pub fn fits(&self, columns: usize, folds: usize) -> bool {
+        let rows = self.labels.len();
+        let cells = match &self.cells {
+            Cells::F32(cells) => cells.len(),
+            Cells::F64(cells) => cells.len(),
+        };
+        let stored = if self.ends.is_empty() {
+            self.indices.is_empty() && Some(cells) == rows.checked_mul(columns)
+        } else {
+            self.ends.len() == rows
+                && self.ends.is_sorted()
+                && self.ends.last() == Some(&cells)
+                && self.indices.len() == cells
+        };
+        let weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;
+        stored
+            && (rows == 0 || self.columns == columns)
+            && [self.weights.len(), self.folds.len(), self.numbers.len()] == [rows; 3]
+            && self.labels.iter().all(|&label| label <= 1)
+            && self.weights.iter().all(weight)
+            && self.folds.iter().all(|&fold| (fold as usize) < folds)
+    }
+
     fn append(&mut self, other: &Self) {
         if other.labels.is_empty() {
             return;

@@ -22,6 +22,7 @@
 //! in order. Products are fused where the machine can: the instruction set may change last bits.
 
 mod ask;
+mod check;
 mod fold_rows;
 mod gather;
 mod gram;

@@ -138,6 +138,18 @@ impl Bins {
         self.counts.extend(theirs);
     }
 
+    /// The invariant, and folds below a number: for counts of another process.
+    pub(in crate::proper) fn fits(&self, folds: usize) -> bool {
+        let each = |count: &Count| {
+            (count.cell() as usize) < CELLS
+                && count.fold() < folds
+                && count.weight > 0.0
+                && count.weight.is_finite()
+                && count.score.is_finite()
+        };
+        self.counts.is_sorted_by(|a, b| a.key < b.key) && self.counts.iter().all(each)
+    }
+
     /// Mean score, label, weight and fold of the rows of every cell, by increasing cell.
     pub fn counts(&self) -> impl Iterator<Item = (f64, u8, f64, usize)> {
         let of =

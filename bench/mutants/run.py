@@ -1,0 +1,256 @@
+"""Does a test notice when the code is wrong? A random sample of cargo-mutants' mutants, in one build.
+
+    python bench/mutants/run.py --tree target/mutants/tree --sample 600 --seed 1 --out target/mutants
+
+Lists the mutants of the modules below, draws a sample, writes it into a copy of the sources as switches
+(switches.py), builds the tests once, and runs them for each mutant: the quick tests in one process, then
+the slow ones one by one, until one fails. A test that takes far more processor time than without the
+mutant counts as failed. Mutants that no test notices are the result: outcomes.json, survivors.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+from switches import MODULE, File, Mutant
+
+ROOT = pathlib.Path(__file__).parents[2]
+CORE = [f"crates/properloss/src/{part}/**" for part in ("chain", "link", "loss")]
+DATA = [f"crates/properloss-data/src/{part}" for part in (
+    "model_file/**", "table/**", "stream/**",
+    "{read,libsvm,idx,source,memory,encoder,fit_encoder,labels,sparse_columns,checkpoint,atomic}.rs",
+)]
+#: The tests that concern those modules, with the unit tests and `battery`; the others do not run here.
+TESTS = {
+    "properloss": [
+        "averaged", "bad_input", "chain_brute_force", "chain_clarabel", "chain_edge", "chain_long",
+        "chain_metamorphic", "chain_scaling", "proper_calibrator", "reference", "simplify", "smooth_link",
+        "special", "stable_divergence", "train", "vector_battery",
+    ],
+    "properloss-data": [
+        "checkpoints", "class_model_files", "csv_files", "encoding", "frames", "groups", "memory_limits",
+        "model_files", "outputs", "parquet_files", "read_faults", "sparse_and_images",
+    ],
+}
+#: Those that cannot be part of one program with the others.
+EXTRA = {"properloss": ["--test", "battery"]}
+#: Tests below this many seconds of the processor run together.
+QUICK = 0.25
+
+
+def listed() -> list[dict]:
+    globs = [word for pattern in CORE + DATA for word in ("-f", pattern)]
+    out = subprocess.run(["cargo", "mutants", "--list", "--json", "--no-config", *globs], cwd=ROOT,
+                         check=True, capture_output=True, text=True).stdout
+    return json.loads(out)
+
+
+def copy(tree: pathlib.Path) -> None:
+    """The sources as they are now, over an earlier copy; its build stays."""
+    tree.mkdir(parents=True, exist_ok=True)
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for name in names.splitlines():
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+
+
+def write(tree: pathlib.Path, mutants: list[Mutant]) -> list[Mutant]:
+    """The switches; gives back those that cannot be one."""
+    left_out = []
+    for mutant in mutants:
+        mutant.places = []
+    by_file: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        by_file.setdefault(mutant.file, []).append(mutant)
+    for name, inside in by_file.items():
+        file = File(ROOT / name, inside)
+        text = file.written()
+        left_out += file.left_out
+        for mutant in inside:
+            mark = mutant.test.encode()
+            mutant.places = [found.start() for found in re.finditer(re.escape(mark), text.encode())]
+        (tree / name).write_text(text)
+    for package, names in TESTS.items():
+        # One program of all tests links once.
+        modules = "".join(f'#[path = "{name}.rs"]\nmod {name};\n' for name in names)
+        (tree / "crates" / package / "tests" / "together.rs").write_text("#![allow(dead_code)]\n" + modules)
+        library = tree / "crates" / package / "src" / "lib.rs"
+        text = (ROOT / "crates" / package / "src" / "lib.rs").read_text()
+        library.write_text(text + MODULE)
+    return left_out
+
+
+def build(tree: pathlib.Path, package: str) -> list[dict]:
+    """What the compiler says of the tests of a package."""
+    tests = ["-p", package, "--lib", "--test", "together", *EXTRA.get(package, [])]
+    # Quick to build: the tests are short.
+    quick = ["profile.dev.package.properloss.opt-level=1", "profile.dev.debug=false"]
+    tests += [word for setting in quick for word in ("--config", setting)]
+    command = ["cargo", "test", "--no-run", "--offline", "--message-format", "json", *tests]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 and not errors_of(messages):
+        sys.exit(f"cargo: status {done.returncode}\n{done.stderr[-2000:]}")
+    return messages
+
+
+def errors_of(messages: list[dict]) -> list[dict]:
+    said = [m["message"] for m in messages if m["reason"] == "compiler-message"]
+    return [message for message in said if message["level"] == "error"]
+
+
+def wrong(tree: pathlib.Path, messages: list[dict], mutants: list[Mutant]) -> list[Mutant]:
+    """The mutants whose switches the compiler complains of: the innermost around each complaint."""
+    found: dict[int, Mutant] = {}
+    errors = errors_of(messages)
+    for error in errors:
+        for span in error["spans"]:
+            inside = [m for m in mutants if m.file == span["file_name"]]
+            if not span["is_primary"] or not inside:
+                continue
+            near = [(abs(place - span["byte_start"]), m) for m in inside for place in m.places]
+            if near:
+                mutant = min(near, key=lambda pair: pair[0])[1]
+                found[mutant.number] = mutant
+    if errors and not found:
+        sys.exit("does not compile, and no switch is near:\n" + "\n".join(e["rendered"] for e in errors[:3]))
+    return list(found.values())
+
+
+def run(binary: str, folder: pathlib.Path, words: list[str], number: int, seconds: float) -> tuple[bool, float, str]:
+    """Whether the tests pass, the processor time, the first that failed."""
+    def limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    environment = {**os.environ, "MUTANT": str(number), "RAYON_NUM_THREADS": "1", "PROPTEST_FAILURE_PERSISTENCE": "off",
+                   "CARGO_MANIFEST_DIR": str(folder)}
+    start = os.times()
+    done = subprocess.run([binary, "--test-threads", "1", *words], cwd=folder, env=environment, text=True,
+                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limits,
+                          timeout=None)
+    failed = re.findall(r"^test (\S+).*FAILED$", done.stdout, re.M)
+    used = os.times()
+    took = used.children_user + used.children_system - start.children_user - start.children_system
+    return done.returncode == 0, took, (failed or [f"status {done.returncode}"])[0]
+
+
+class Suite:
+    """The tests of a package, with what each takes."""
+
+    def __init__(self, package: str, binaries: list[str], folder: pathlib.Path):
+        self.folder = folder
+        self.quick: list[tuple[str, list[str], float]] = []
+        self.slow: list[tuple[float, str, str]] = []
+        for binary in binaries:
+            names = subprocess.run([binary, "--list", "--format", "terse"], capture_output=True, text=True).stdout
+            names = [line.removesuffix(": test") for line in names.splitlines() if line.endswith(": test")]
+            together, total = [], 0.0
+            for name in names:
+                passed, took, _ = run(binary, folder, ["--exact", name], 0, 600)
+                if not passed:
+                    print(f"left out, fails without a mutant: {package} {name}", flush=True)
+                elif took < QUICK:
+                    together.append(name)
+                    total += took
+                else:
+                    self.slow.append((took, binary, name))
+            if together:
+                self.quick.append((binary, together, total))
+        self.slow.sort()
+        self.quick.sort(key=lambda item: item[2])
+        tests = sum(len(names) for _, names, _ in self.quick) + len(self.slow)
+        seconds = sum(item[2] for item in self.quick) + sum(item[0] for item in self.slow)
+        if tests == 0:
+            sys.exit(f"{package}: no test to run")
+        print(f"{package}: {tests} tests, {seconds:.1f} s of the processor", flush=True)
+
+    def catches(self, number: int) -> str | None:
+        """The test that fails, or nothing."""
+        for binary, names, total in self.quick:
+            passed, _, failed = run(binary, self.folder, ["--exact", *names], number, 5 + 10 * total)
+            if not passed:
+                return failed
+        for took, binary, name in self.slow:
+            passed, _, failed = run(binary, self.folder, ["--exact", name], number, 5 + 10 * took)
+            if not passed:
+                return failed if failed == name else f"{name} ({failed})"
+        return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tree", default="target/mutants/tree")
+    parser.add_argument("--out", default="target/mutants")
+    parser.add_argument("--sample", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--packages", nargs="*", help="of these alone")
+    parser.add_argument("--only", help="run again those of an earlier outcomes.json that were not caught")
+    options = parser.parse_args()
+    tree, out = (ROOT / options.tree).resolve(), (ROOT / options.out).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    everything = listed()
+    chosen = random.Random(options.seed).sample(everything, min(options.sample, len(everything)))
+    mutants = [Mutant(n + 1, m["name"], m["file"], m["package"], m["genre"], m["replacement"], m["span"])
+               for n, m in enumerate(chosen)]
+    if options.only:
+        # By what they do: lines move when tests are added to a file.
+        kept = {o["name"] for o in json.loads(pathlib.Path(options.only).read_text()) if not o["caught"]}
+        mutants = [m for m in mutants if m.name in kept]
+    packages = options.packages or list(TESTS)
+    mutants = [m for m in mutants if m.package in packages]
+    print(f"{len(everything)} mutants, {len(mutants)} drawn with seed {options.seed}", flush=True)
+    copy(tree)
+    dropped = {m.number for m in write(tree, mutants)}
+    suites = {}
+    for package in packages:
+        while True:
+            viable = [m for m in mutants if m.number not in dropped]
+            write(tree, viable)
+            built = build(tree, package)
+            bad = wrong(tree, built, viable)
+            if not bad:
+                break
+            dropped |= {m.number for m in bad}
+            print(f"{len(dropped)} do not compile as a switch", flush=True)
+        binaries = [m["executable"] for m in built if m["reason"] == "compiler-artifact" and m.get("executable")
+                    and m["profile"]["test"] and pathlib.Path(m["manifest_path"]).parent.name == package]
+        print(f"{package}: built", flush=True)
+        suites[package] = Suite(package, binaries, tree / "crates" / package)
+    start, outcomes = time.perf_counter(), []
+
+    def outcome(mutant: Mutant) -> dict:
+        return {"name": mutant.name, "caught": suites[mutant.package].catches(mutant.number)}
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for number, result in enumerate(pool.map(outcome, viable), 1):
+            outcomes.append(result)
+            if not result["caught"]:
+                print("not caught:", result["name"], flush=True)
+            if number % 25 == 0:
+                caught = sum(bool(o["caught"]) for o in outcomes)
+                print(f"{number} of {len(viable)}: {caught} caught, {time.perf_counter() - start:.0f} s", flush=True)
+                (out / "outcomes.json").write_text(json.dumps(outcomes, indent=1))
+    (out / "outcomes.json").write_text(json.dumps(outcomes, indent=1))
+    missed = [o["name"] for o in outcomes if not o["caught"]]
+    (out / "survivors.txt").write_text("".join(name + "\n" for name in missed))
+    share = 1 - len(missed) / max(1, len(outcomes))
+    print(f"{len(outcomes)} run, {len(dropped)} left out, {len(missed)} not caught: {100 * share:.1f} % caught")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
