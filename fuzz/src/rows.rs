@@ -105,7 +105,7 @@ fn series(mut bytes: &[u8]) -> bool {
             *rounds = if *rounds < 1 << 21 { *rounds % 1000 } else { *rounds };
         }
         answered += u32::from(rows.ask(&question).is_ok());
-        let _ = rows.by_score().map(|by_score| drop(by_score));
+        let _ = rows.by_score().is_ok();
     }
     answered > 0
 }

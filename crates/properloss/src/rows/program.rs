@@ -105,6 +105,9 @@ fn merge_scaling(
     else {
         return Err(Error::WrongAnswer { expected: "means and deviations" });
     };
+    if [&*factor, next_mean, next_factor].iter().any(|numbers| numbers.len() != mean.len()) {
+        return Err(Error::WrongAnswer { expected: "means and deviations of the same columns" });
+    }
     let total = weight + more;
     let variance = |factor: f64| if factor > 0.0 { 1.0 / (factor * factor) } else { 0.0 };
     for j in 0..mean.len() {

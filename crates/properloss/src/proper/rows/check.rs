@@ -50,6 +50,8 @@ impl Ask {
                 (folds.div_ceil(LANES)..=folds / LANES + 1).contains(&w.len())
                     && w.iter().all(weights)
             }
+            // Has no folds; it is checked where it is answered.
+            Self::Program(_) => true,
         }
     }
 }
@@ -102,6 +104,7 @@ impl BlockQuestion {
                     && grams.weight.len() == folds
             }
             (Ask::Scored { .. }, Reply::Scored(scored)) => scored.bins.fits(folds),
+            (Ask::Program(_), Reply::Told(_)) => true,
             _ => false,
         };
         if fits {
