@@ -77,9 +77,8 @@ fn by_hand(model: &Value, row: &[String]) -> Vec<f64> {
 #[test]
 fn probabilities_are_those_of_the_file() {
     let sandbox = fitted("several-predict");
-    let outcome =
-        sandbox.run("predict model.json new.csv --columns probability,score,class --keep species");
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = sandbox
+        .succeed("predict model.json new.csv --columns probability,score,class --keep species");
     let (names, rows) = table(&outcome.stdout);
     assert_eq!(
         names,
@@ -504,9 +503,7 @@ fn python_answers(
 #[test]
 fn models_are_exported() {
     let sandbox = fitted("several-export");
-    let outcome =
-        sandbox.run("fit train.csv -o two.json --ignore w --positive ray --negative cod,eel");
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    sandbox.succeed("fit train.csv -o two.json --ignore w --positive ray --negative cod,eel");
     for (model, name) in [("model.json", "model"), ("two.json", "model2")] {
         for (extension, words) in [
             ("onnx", "probabilities"),

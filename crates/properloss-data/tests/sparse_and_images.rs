@@ -58,29 +58,20 @@ fn libsvm_classes_can_be_chosen() {
 #[test]
 fn libsvm_mistakes_name_line_and_field() {
     let what = |text: &str| read(&libsvm(text), &ReadOptions::default()).unwrap_err().to_string();
-    let file = "train.libsvm, line 2";
-    assert_eq!(what("1 1:1\n0 1\n"), format!("{file}: \"1\" is not an index:value pair"));
-    assert_eq!(what("1 1:1\n0 a:1\n"), format!("{file}: \"a:1\" is not an index:value pair"));
-    assert_eq!(what("1 1:1\n0 1:x\n"), format!("{file}: \"1:x\" is not an index:value pair"));
-    assert_eq!(what("1 1:1\n0 0:1\n"), format!("{file}: index 0 is outside 1..=4294967296"));
-    assert_eq!(
-        what("1 1:1\n0 3:1 2:1\n"),
-        format!("{file}: index 2 comes after 3; indices must increase")
-    );
-    assert_eq!(
-        what("1 1:1\n0 3:1 3:1\n"),
-        format!("{file}: index 3 comes after 3; indices must increase")
-    );
-    assert_eq!(what("1 1:1\n0 1:inf\n"), format!("{file}, column \"1\": \"1:inf\" is not finite"));
-    assert_eq!(what("1 1:1\n0 1:nan\n"), format!("{file}, column \"1\": \"1:nan\" is not finite"));
-    assert_eq!(
-        what("1 1:1\n0 qid:7 1:1\n"),
-        format!("{file}: \"qid:7\": ranking files (qid) are not supported")
-    );
-    assert_eq!(
-        what("1 1:1\n1:1 2:1\n"),
-        format!("{file}, column \"label\": \"1:1\" is not a number")
-    );
+    for (second, error) in [
+        ("0 1", ": \"1\" is not an index:value pair"),
+        ("0 a:1", ": \"a:1\" is not an index:value pair"),
+        ("0 1:x", ": \"1:x\" is not an index:value pair"),
+        ("0 0:1", ": index 0 is outside 1..=4294967296"),
+        ("0 3:1 2:1", ": index 2 comes after 3; indices must increase"),
+        ("0 3:1 3:1", ": index 3 comes after 3; indices must increase"),
+        ("0 1:inf", ", column \"1\": \"1:inf\" is not finite"),
+        ("0 1:nan", ", column \"1\": \"1:nan\" is not finite"),
+        ("0 qid:7 1:1", ": \"qid:7\": ranking files (qid) are not supported"),
+        ("1:1 2:1", ", column \"label\": \"1:1\" is not a number"),
+    ] {
+        assert_eq!(what(&format!("1 1:1\n{second}\n")), format!("train.libsvm, line 2{error}"));
+    }
     assert_eq!(what("1 1:1\n1 2:1\n"), "train.libsvm: only one class, \"1\"; two are needed");
     assert_eq!(
         what("1 1:1\n0 2:1\n2 1:1\n"),

@@ -81,19 +81,14 @@ pub fn reliability(forecast: &Forecast, number: usize, alone: bool) -> Figure {
         Column::new("band from", band.low.clone()),
         Column::new("band to", band.high.clone()),
     ];
-    with_line("reliability", forecast, words, panel, columns)
-}
-
-/// A figure of one forecast in which the page marks the threshold.
-fn with_line(
-    name: &str,
-    forecast: &Forecast,
-    words: &str,
-    panel: Panel,
-    columns: Vec<Column>,
-) -> Figure {
-    let name = format!("{name}-{}{}", forecast.letter, forecast.suffix);
-    Figure::panel(&name, words, panel, columns, 0).marked("line", &forecast.suffix)
+    Figure::panel(
+        &format!("reliability-{}{}", forecast.letter, forecast.suffix),
+        words,
+        panel,
+        columns,
+        0,
+    )
+    .marked("line", &forecast.suffix)
 }
 
 /// How the forecasts of the two classes are distributed.
@@ -142,7 +137,14 @@ pub fn distribution(forecast: &Forecast, alone: bool) -> Figure {
         Column::new("of negatives", shares[0].clone()),
         Column::new("of positives", shares[1].clone()),
     ];
-    with_line("scores", forecast, &words, panel, columns)
+    Figure::panel(
+        &format!("scores-{}{}", forecast.letter, forecast.suffix),
+        &words,
+        panel,
+        columns,
+        0,
+    )
+    .marked("line", &forecast.suffix)
 }
 
 /// `2 (θ FP + (1 - θ) FN) / n`: the mean cost of deciding at `θ`, whose area is the Brier score.

@@ -326,10 +326,10 @@ fn an_observer_stops_a_run_and_keeps_the_model() {
 fn a_learned_loss_is_minimised_to_the_gradient_it_promises() {
     let (x, y) = gaussians(2_000, 12);
     let sample = two_columns(&x, &y);
-    let learned = BregmanTron::new(Target::Labels).with_max_iter(50);
-    let learned = learned.fit(&sample, &mut Silent).unwrap();
+    let trainer = BregmanTron::new(Target::Labels).with_max_iter(50);
+    let link = trainer.fit(&sample, &mut Silent).unwrap().model.link().clone();
     for l2 in [0.0, 1e-3] {
-        let trainer = CanonicalLossTrainer::new(learned.model.link().clone()).with_l2(l2);
+        let trainer = CanonicalLossTrainer::new(link.clone()).with_l2(l2);
         let fit = trainer.fit(&sample, &mut Silent).unwrap();
         assert_eq!(fit.termination, Termination::Converged);
         assert!(fit.history.last().unwrap().gap <= 1e-8);

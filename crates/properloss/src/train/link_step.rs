@@ -30,7 +30,7 @@ pub(super) struct LinkFit {
 impl LinkStep {
     /// Iteration `t = 0`: the link at the scores of `w_1 = 0`.
     pub fn start(options: &BregmanTron, rows: &mut dyn Rows) -> Result<Self> {
-        // u_0 = clip(a z + b) with b = u_0(0) = the base rate, and ŷ_0 constant at it.
+        // u_0 = clip(a z + b) with b = u_0(0) = the base rate, and y_hat_0 constant at it.
         let base_rate = rows.shape().base_rate;
         rows.carry(needs(options));
         let workspace = Workspace::new();
@@ -64,7 +64,7 @@ impl LinkStep {
         &self.link
     }
 
-    /// Steps 3 and 4; the predictions `ŷ_{t+1}` go to the rows.
+    /// Steps 3 and 4; the predictions `y_hat_{t+1}` go to the rows.
     pub fn fit(&mut self, options: &BregmanTron, mut rows: ByScore<'_>) -> Result<LinkFit> {
         let (n, cap) = slope_bounds(options, &rows);
         // Step 3.
@@ -97,7 +97,7 @@ impl LinkStep {
         Ok(LinkFit { slope_min: n, slope_max: cap, change: change?, loss })
     }
 
-    /// Step 3: `argmin E[D(ŷ, target)]` within the slope bounds, `0 <= ŷ_1`, `ŷ_m <= 1`.
+    /// Step 3: `argmin E[D(y_hat, target)]` within the slope bounds, `0 <= y_hat_1`, `y_hat_m <= 1`.
     fn fit_predictions(
         &mut self,
         options: &BregmanTron,
@@ -173,7 +173,7 @@ fn slope_bounds(options: &BregmanTron, rows: &ByScore<'_>) -> (f64, f64) {
 /// Scores that one thread compares at a time.
 const PART: usize = 8192;
 
-/// `max |ŷ_{t+1} - u_t|` at the new scores. The targets have served: their place takes `u_t`.
+/// `max |y_hat_{t+1} - u_t|` at the new scores. The targets have served: their place takes `u_t`.
 fn max_change(link: &PiecewiseLink, z: &[f64], values: &[f64], room: &mut [f64]) -> Result<f64> {
     let parts = room.par_chunks_mut(PART).zip(z.par_chunks(PART)).zip(values.par_chunks(PART));
     let changes = parts.map(|((old, z), new)| {
