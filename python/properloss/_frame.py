@@ -152,8 +152,8 @@ def _of_pandas(name: str, series: Any) -> Column:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         values = series.to_numpy()
         return _of_times(name, values if values.dtype.kind == "M" else values.astype("M8[ns]"))
-    if kind == "m":
-        raise _unusable(name, "a span of time")
+    if kind in "mc":
+        raise _unusable(name, "a span of time" if kind == "m" else "complex numbers")
     return _of_objects(name, series.to_numpy(dtype=object, na_value=None))
 
 

@@ -7,6 +7,7 @@ the parameters, its summary and their help the documentation.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from properloss import _core, _registry, estimators
@@ -64,7 +65,8 @@ def _documentation(method: _core.Method, defaults: dict[str, Any]) -> str:
         parameter = _registry.PARAMETERS.get(option["name"], option["name"])
         lines += [
             f"{parameter} : {option['expected']}, default={defaults[parameter]!r}",
-            f"    {option['help']}.",
+            # A norm between bars is code: to Sphinx a bar begins a substitution.
+            "    " + re.sub(r"\|[^|]+\|(\^\d)?", r"``\g<0>``", option["help"]) + ".",
         ]
     return filled("\n".join([*lines, "{beside}", _ATTRIBUTES]))
 

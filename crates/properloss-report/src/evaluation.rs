@@ -316,9 +316,9 @@ fn reach(groups: &[Group], blocks: &[CalibrationBlock], total: f64) -> f64 {
     if top >= 0.25 || top <= 0.0 {
         return 1.0;
     }
-    // Two digits, rounded up.
+    // Two digits, rounded up; what is a whole number but for rounding stays.
     let step = 10f64.powf((1.1 * top).log10().floor() - 1.0);
-    ((1.1 * top / step).ceil() * step).min(1.0)
+    ((1.1 * top / step - 1e-9).ceil() * step).min(1.0)
 }
 
 /// Pool adjacent violators over groups; see [`crate::band::isotonic`] for the loop.

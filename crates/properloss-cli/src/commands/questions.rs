@@ -52,7 +52,10 @@ fn text_questions(encoder: &Encoder, rows: usize, talk: Talk) {
                 "warning: column {name:?} holds {count} different texts that look like dates: write \
                  them as 2024-01-31 to have them read as dates, or leave it out with --ignore {name:?}"
             ));
-        } else if count > 2 && all(has_a_decimal_comma) {
+        } else if count > 2
+            && all(has_a_decimal_comma)
+            && categories.iter().any(|text| text.contains(','))
+        {
             talk.say(format!(
                 "warning: column {name:?} holds {count} different texts that look like numbers with a \
                  comma: write 1.5 for 1,5 to have them read as numbers"
