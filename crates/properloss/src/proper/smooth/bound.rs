@@ -75,7 +75,7 @@ impl SmoothLink {
         let (mut total, mut closer) = (vec![0.0; probes.len()], vec![0.0; probes.len()]);
         for j in 1..count {
             let weight = learned(j);
-            let mut add = |total: &mut [f64], distances: &dyn Fn(usize) -> f64| {
+            let add = |total: &mut [f64], distances: &dyn Fn(usize) -> f64| {
                 total.iter_mut().enumerate().for_each(|(k, sum)| *sum += weight * distances(k));
             };
             let (smoothness, v) = (self.points[j].smoothness, self.models[j].0.y().to_vec());
