@@ -237,10 +237,10 @@ class ProperClassifier(
     ) -> _core.Fit:
         """Train on rows in blocks whose classes have these total weights."""
         method = self._method()
-        if method["name"] == "certified":
+        if method["name"] in ("certified", "slisotron"):
             raise ValueError(
-                f"{type(self).__name__} needs all rows in memory at once: its certificates look at"
-                " every row. Give X and y, or use another classifier"
+                f"{type(self).__name__} needs all rows in memory at once: it looks at every row in the"
+                " order of the scores. Give X and y, or use another classifier"
             )
         # Of the rows the settings look at their weight in all.
         settings = self._settings(cast("_core.Task", {"weights": totals}), method)

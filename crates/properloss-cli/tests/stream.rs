@@ -399,6 +399,7 @@ fn what_cannot_be_streamed_says_so() {
     let sandbox = Sandbox::new("stream-not");
     sandbox.write("a.csv", table(300, 3, ','));
     for (options, words) in [
+        ("--method slisotron", "--method slisotron needs all rows in memory"),
         ("--certified", "--method certified needs all rows in memory"),
         ("--test-share 0.2", "--test-share needs all rows in memory"),
         ("--test-last 0.2", "--test-last needs all rows in memory"),

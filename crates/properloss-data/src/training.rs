@@ -121,7 +121,7 @@ impl Training {
 
     /// Whether rows in blocks will do: the method asks for sums over rows, and nothing else.
     pub fn streams(&self) -> bool {
-        self.name() != "certified"
+        !["certified", "slisotron"].contains(&self.name())
     }
 
     /// The number of folds that it cross-validates with, if it does.

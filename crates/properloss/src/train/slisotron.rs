@@ -10,7 +10,7 @@ use super::{
 };
 use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
 use crate::design::{Intercept, Scaling};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::link::{InverseLink, IsotonicLink};
 use crate::rows::{ByScore, Local, Rows};
 use crate::sample::Sample;
@@ -66,6 +66,10 @@ impl Trainer for Slisotron {
 
     fn start(&self, rows: &mut dyn Rows) -> Result<SlisotronState> {
         self.check_common()?;
+        if rows.blocks().is_some() {
+            // Isotonic links jump between rows: scores that are counted in cells lead elsewhere.
+            return Err(Error::NeedsMemory { what: "this method" });
+        }
         rows.scale(self.scaling, Intercept::Zero)?;
         // w_1 = 0: every score is 0 and the link there is the base rate.
         let descent = GradientStep::start(rows, self.step_options())?;
@@ -73,10 +77,6 @@ impl Trainer for Slisotron {
         let link = regression.fit(self.isotonic, &rows.by_score()?)?;
         rows.predict(&link)?;
         Ok(SlisotronState { descent, link, regression })
-    }
-
-    fn resumed(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Result<()> {
-        rows.take_link(&state.link)
     }
 
     fn step(&self, state: &mut SlisotronState, rows: &mut dyn Rows) -> Stepped {
@@ -91,7 +91,6 @@ impl Trainer for Slisotron {
         let link_change = moves.fold(0.0, f64::max);
         let loss = by_score.mean_loss(&state.link);
         by_score.predict(&state.regression.values)?;
-        rows.take_link(&state.link)?;
         let steepest = match self.isotonic {
             Isotonic::Pav => f64::INFINITY,
             Isotonic::Lipschitz => 1.0,
