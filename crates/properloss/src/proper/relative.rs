@@ -135,7 +135,8 @@ mod tests {
         let z: Vec<f64> =
             (0..90).map(|k| -9.0 + 0.2 * f64::from(k) + 0.01 * f64::from(k % 7)).collect();
         let mut p: Vec<f64> = z.iter().map(|&z| Sigmoid.u(z)).collect();
-        (p.insert(0, 0.0), p.push(1.0));
+        p.insert(0, 0.0);
+        p.push(1.0);
         let mut v = vec![0.003];
         for k in 1..p.len() {
             let slope = 0.6 + 0.3 * (k as f64).sin();
