@@ -221,6 +221,11 @@ fn cases() -> Vec<Case> {
             let rate = 0.5 / (1.0 + j as f64);
             if random.uniform() < rate { 1.0 } else { 0.0 }
         }),
+        // Hundreds of nats: points are looked at loosely first.
+        Case::new("wide, rare columns, much to gain", 900, 120, 6.0, 0.0, |j, random| {
+            let rate = 0.5 / (1.0 + 0.1 * j as f64);
+            if random.uniform() < rate { 0.5 + random.uniform() } else { 0.0 }
+        }),
         Case::new("small", 60, 12, 2.0, 0.0, normal),
     ];
     // Columns with one large value: outside its fold they are nearly constant.
