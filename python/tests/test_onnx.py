@@ -133,36 +133,43 @@ def test_text_columns_are_string_inputs(portable, unit_rows):
 
 
 def steep_steps(near):
-    """A link with 400 steps of 1e-8 at scores of the rows: every last bit of them is seen."""
-    z = np.unique(np.round(near, 3))[:400]
+    """A link with up to 400 steps of 1e-8 around scores of rows: every last bit of them is seen."""
+    z = np.sort(near)[::10]
+    z = z[np.append(True, np.diff(z) > 1e-7)][:400]
+    assert len(z) > 100
     z = np.stack([z - 5e-9, z + 5e-9], axis=1).ravel()
     return {"kind": "isotonic", "z": z.tolist(), "u": np.linspace(0, 1, len(z)).tolist()}
 
 
 @FORMS
-@pytest.mark.parametrize("unit_rows", [False, True])
-@pytest.mark.parametrize("features", [1, 5, 8, 30, 67])
+@pytest.mark.parametrize(
+    ("features", "unit_rows"),
+    [(1, False), *((d, unit) for d in (5, 8, 30, 67) for unit in (False, True))],
+)
 def test_a_steep_link_gets_our_score_to_the_last_bit(features, unit_rows, portable):
     rng = np.random.default_rng(features)
     weights = rng.normal(size=features)
     X = rng.normal(size=(4000, features)) * 10.0 ** rng.integers(-3, 4, size=features)
     flat = model_json(LINKS["sigmoid"], weights, 0.25, unit_rows=unit_rows)
     z = _core.Model.from_json(flat).scores(X)
-    text = model_json(steep_steps(z[:400]), weights, 0.25, unit_rows=unit_rows)
+    link = steep_steps(z)
+    text = model_json(link, weights, 0.25, unit_rows=unit_rows)
     ours = _core.Model.from_json(text).predict_proba(X)
     content = _core.Export.of_model(text).to_bytes(portable=portable)
     assert "MatMul" not in {node.op_type for node in onnx.load_from_string(content).graph.node}
     _, p = run(content, X)
     np.testing.assert_allclose(p, ours, rtol=0, atol=1e-12)
     assert inversions(ours[:, 1], p[:, 1]) == 0
+    on_a_step = np.abs(z[:, None] - np.array(link["z"])[None, ::2] - 5e-9).min(axis=1) < 1e-9
+    assert on_a_step.sum() > 100
 
 
 @FORMS
 def test_a_steep_link_over_text_columns(portable):
     cells, X = mixed_rows(2000)
-    z = X @ np.array(MIXED) + 0.25
-    text = model_json(steep_steps(z[np.isfinite(z)]), MIXED, columns=COLUMNS, words=("NA",))
-    plain = model_json(steep_steps(z[np.isfinite(z)]), MIXED)
+    z = _core.Model.from_json(model_json(LINKS["sigmoid"], MIXED)).scores(X)
+    text = model_json(steep_steps(z), MIXED, columns=COLUMNS, words=("NA",))
+    plain = model_json(steep_steps(z), MIXED)
     known = cells["job"] != "unseen"
     ours = _core.Model.from_json(plain).predict_proba(X)
     feed = {name: np.asarray(c).reshape(-1, 1) for name, c in cells.items()}
