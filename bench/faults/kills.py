@@ -83,10 +83,9 @@ def begin(program, arguments, folder, **where):
 def run(program, arguments, folder):
     start = time.perf_counter()
     process = begin(program, arguments, folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    done = subprocess.CompletedProcess(arguments, 0, *process.communicate())
-    done.returncode = process.returncode
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(arguments)}: status {done.returncode}\n{done.stderr.decode()}")
+    _, told = process.communicate()
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(arguments)}: status {process.returncode}\n{told.decode()}")
     return time.perf_counter() - start
 
 

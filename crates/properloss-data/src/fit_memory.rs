@@ -66,13 +66,13 @@ pub fn needed(method: &str, shape: &FitShape) -> u64 {
             let parts_of_grams = (PARTIAL_NUMBERS / product(&[folds.max(1), d, d])).clamp(1, 16);
             let parts_of_grams = parts_of_grams.min((rows / (512 * folds.max(1))).max(1));
             let squares = if grams { folds * (parts_of_grams + 4) } else { 0 };
-            (128, product(&[groups, LANES, PER_MODEL]) + 64 * parts, squares)
+            (192, product(&[groups, LANES, PER_MODEL]) + 64 * parts, squares)
         }
         "calibrate" => (192 + 64 * classes, 0, 0),
         // Newton's method has a Gram where columns are few.
         "logistic" | "canonical" | "composite" => (128, 256, if d <= GRAM_COLUMNS { 4 } else { 0 }),
         // Those that sort the scores and fit a link in every iteration.
-        _ => (320, 256, 0),
+        _ => (192, 256, 0),
     };
     let terms = [[rows, by_row, 1], [d, by_column, 1], [d, d, 8u64.saturating_mul(squares)]];
     terms.iter().fold(0u64, |sum, term| sum.saturating_add(product(term)))
