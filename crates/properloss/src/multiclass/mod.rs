@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! PATH   W, Z = the L2 path of multinomial logistic regression, averaged          (path.rs)
+//! STACK  W again from its own held-out scores, blended in as far as they ask      (stack.rs)
 //! LINK   p = a mixture of canonical links with at least 1/tau of the softmax      (link.rs)
 //! REFIT  W again under the link, blended in as far as held-out likelihood asks    (`Refit`)
 //! RAMPS  the link again with a monotone curve for every class, blended likewise
@@ -28,6 +29,7 @@ mod rows;
 mod sample;
 mod scales;
 mod sparse;
+mod stack;
 mod weights;
 
 pub use calibrator::{MulticlassCalibration, MulticlassCalibrator};
@@ -87,7 +89,7 @@ options! {
         pub scale_exponents: Vec<f64> => with_scale_exponents,
         /// The ratios `tau >= 1` that are weighed, increasing; the first is 1, the softmax itself.
         pub share_bounds: Vec<f64> => with_share_bounds,
-        /// Whether the weights are fitted again under the link.
+        /// Whether the weights are fitted again, to the held-out scores and under the link.
         pub refit: bool => with_refit,
         /// Keep the order of the classes: no floors of single classes, no ramps.
         pub preserve_order: bool => with_preserve_order,
@@ -122,6 +124,8 @@ pub struct MulticlassFit {
     pub scaling: FittedScaling,
     /// Geometric mean of the strengths under the weights of the path.
     pub c: f64,
+    /// Share of the weights that the held-out scores ask for, from 0 to 1.
+    pub stack_share: f64,
     /// Share of the second fit in the weights, from 0 to 1.
     pub refit_share: f64,
     /// Share of the link with ramps, from 0 to 1.
@@ -163,8 +167,13 @@ impl MulticlassProperLoss {
         let rows = Rows::new(sample.matrix(), scaling, labels, &weights, &folds, classes);
         let scales = Scales::new(&rows);
 
-        let path = path::fit(&rows, &design, &scales, &self.grid, &self.scale_exponents);
+        let mut path = path::fit(&rows, &design, &scales, &self.grid, &self.scale_exponents);
         let plain = path::held_out_loss(&rows, &path.held_out);
+        let stack_share = if self.refit {
+            stack::stack(&mut path, labels, classes, &folds, plain, &self.grid)?
+        } else {
+            0.0
+        };
         let (mut w, mut z) = (path.w[folds.count].clone(), path.held_out.clone());
         let parts = if self.preserve_order { Parts::UniformFloor } else { Parts::Floors };
         let fit_parts = |z: &[f64], parts, taus: &[f64]| {
@@ -216,6 +225,7 @@ impl MulticlassProperLoss {
             link: link::mixture(&link, ramps.as_ref().map(|ramps| (ramp_share, ramps)))?,
             scaling: design.scaling().clone(),
             c: path.c,
+            stack_share,
             refit_share: share,
             ramp_share,
             path: path.points,
