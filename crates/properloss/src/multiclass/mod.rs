@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! PATH   W, Z = the L2 path of multinomial logistic regression, averaged          (path.rs)
-//! STACK  W again from its own held-out scores, blended in as far as they ask      (stack.rs)
 //! LINK   p = a mixture of canonical links with at least 1/tau of the softmax      (link.rs)
 //! REFIT  W again under the link, blended in as far as held-out likelihood asks    (`Refit`)
+//! STACK  W again from its own held-out scores, blended in as far as they ask      (stack.rs)
 //! RAMPS  the link again with a monotone curve for every class, blended likewise
 //! ```
 //!
@@ -167,13 +167,8 @@ impl MulticlassProperLoss {
         let rows = Rows::new(sample.matrix(), scaling, labels, &weights, &folds, classes);
         let scales = Scales::new(&rows);
 
-        let mut path = path::fit(&rows, &design, &scales, &self.grid, &self.scale_exponents);
+        let path = path::fit(&rows, &design, &scales, &self.grid, &self.scale_exponents);
         let plain = path::held_out_loss(&rows, &path.held_out);
-        let stack_share = if self.refit {
-            stack::stack(&mut path, labels, classes, &folds, plain, &self.grid)?
-        } else {
-            0.0
-        };
         let (mut w, mut z) = (path.w[folds.count].clone(), path.held_out.clone());
         let parts = if self.preserve_order { Parts::UniformFloor } else { Parts::Floors };
         let fit_parts = |z: &[f64], parts, taus: &[f64]| {
@@ -196,6 +191,20 @@ impl MulticlassProperLoss {
                 link = fit_link(&z);
             } else {
                 share = 0.0;
+            }
+        }
+        let mut stack_share = 0.0;
+        if self.refit
+            && let Some(stacked) = stack::stack(&path, labels, classes, &folds, &self.grid)?
+        {
+            passes += stacked.passes * (classes + 1) as f64 / rows.dimension() as f64;
+            stack_share = sigmoid(fit_link(&stacked.held_out).score - link.score - REFIT_DOUBT);
+            if stack_share > LEAST_REFIT {
+                blend(stack_share, &mut w, &stacked.w);
+                blend(stack_share, &mut z, &stacked.held_out);
+                link = fit_link(&z);
+            } else {
+                stack_share = 0.0;
             }
         }
         let (mut ramp_share, mut ramps) = (0.0, None);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! z = W x the held-out scores of the path;   A, b = the averaged path of softmax regression on z
-//! W' = A W:  all scores are still linear in x;  share sigmoid(S_new - S_old - 3), blended in
+//! W' = A W:  all scores are still linear in x;  LINK on them;  share sigmoid(S_new - S_old - 3), blended in
 //! ```
 //!
 //! One strength shrinks all contrasts of the classes alike. Held-out scores show which of them deserve
@@ -12,49 +12,42 @@ use super::path::{self, Path};
 use super::rows::Rows;
 use super::sample::Assignment;
 use super::scales::Scales;
-use super::{REFIT_DOUBT, blend, sigmoid};
 use crate::design::{Design, FittedScaling, Intercept, Scaling};
 use crate::error::Result;
 use crate::sample::{Matrix, Sample};
 
-/// Shares below this are not worth the work.
-const LEAST: f64 = 0.01;
+/// What the held-out scores of a path make of its weights.
+pub(super) struct Stacked {
+    /// The weights of the model of all rows.
+    pub w: Vec<f64>,
+    /// The held-out scores.
+    pub held_out: Vec<f64>,
+    /// Work, in passes over rows of `K` columns.
+    pub passes: f64,
+}
 
-/// Blends the weights and held-out scores of a path with what its held-out scores make of them; returns
-/// the share. Rows that are never scored do not count, and without a scored row of every class nothing
-/// is done.
+/// Fits `A`. Rows that are never scored do not count; without a scored row of every class there is none.
 pub(super) fn stack(
-    path: &mut Path,
+    path: &Path,
     labels: &[u32],
     classes: usize,
     folds: &Assignment,
-    before: f64,
     grid: &[f64],
-) -> Result<f64> {
+) -> Result<Option<Stacked>> {
     let mut seen = vec![0.0; classes];
     labels.iter().zip(&folds.scored).for_each(|(&y, w)| seen[y as usize] += w);
     if seen.contains(&0.0) {
-        return Ok(0.0);
+        return Ok(None);
     }
-    let scores = path.held_out.clone();
-    let matrix = Matrix::dense_f64(&scores, labels.len(), classes)?;
+    let matrix = Matrix::dense_f64(&path.held_out, labels.len(), classes)?;
     let rest: Vec<u8> = labels.iter().map(|&y| u8::from(y > 0)).collect();
     let sample = Sample::new(matrix, &rest, Some(&folds.scored))?;
     let design = Design::new(&sample, Scaling::Standardise, Intercept::Learned);
-    let FittedScaling::Standardise { mean, factor } = design.scaling() else { return Ok(0.0) };
+    let FittedScaling::Standardise { mean, factor } = design.scaling() else { return Ok(None) };
     let rows = Rows::new(matrix, (mean, factor), labels, &folds.scored, folds, classes);
     let second = path::fit(&rows, &design, &Scales::new(&rows), grid, &[1.0]);
-    path.passes += second.passes * (classes + 1) as f64 / (path.w[0].len() / classes) as f64;
-    let share = sigmoid(before - path::held_out_loss(&rows, &second.held_out) - REFIT_DOUBT);
-    if share < LEAST {
-        return Ok(0.0);
-    }
-    for (w, a) in path.w.iter_mut().zip(&second.w) {
-        let stacked = compose(a, w, mean, factor);
-        blend(share, w, &stacked);
-    }
-    blend(share, &mut path.held_out, &second.held_out);
-    Ok(share)
+    let w = compose(&second.w[folds.count], &path.w[folds.count], mean, factor);
+    Ok(Some(Stacked { w, held_out: second.held_out, passes: second.passes }))
 }
 
 /// `A W`: `z'_k = Σ_j a_kj F_j (z_j - c_j) + a_k0` with `z = W x`, where the last of a class's weights is its
