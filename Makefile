@@ -97,7 +97,7 @@ quality-time: build-python ## CPU time of the default estimator beside scikit-le
 	cargo build --release --quiet -p properloss-cli
 	$(PY) bench/quality/timing.py
 
-quality-multiclass: build-python ## several classes against the peers, 12 splits (hours; PROFILE=short: an hour; PROFILE=quick: 20 minutes)
+quality-multiclass: build-python ## several classes against the peers, 12 splits (hours; PROFILE=short: 40 minutes)
 	$(PIP) install -r bench/quality/requirements.txt
 	$(PY) bench/multiclass/run.py --profile $(or $(PROFILE),full) --out target/multiclass
 

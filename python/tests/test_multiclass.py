@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -179,7 +182,7 @@ def test_calibrators(noisy):
     assert (both.predict(Xt) == q.argmax(1)).all()
 
 
-def test_model_files(noisy, tmp_path):
+def test_model_files(noisy, tmp_path, monkeypatch):
     X, y, Xt, _ = noisy
     names = np.array(["cod", "eel", "ray"])[y]
     clf = pl.ProperLossClassifier(random_state=3).fit(X, names)
@@ -191,20 +194,23 @@ def test_model_files(noisy, tmp_path):
         assert again.random_state == 3 and again.tau_ == clf.tau_
     with pytest.raises(ValueError, match="several classes"):
         pl.GlmtronClassifier.load(path)
-    # Ten lines are enough to predict from the file.
-    import json
-
+    # Ten lines are enough to predict from the file: those of the page, on a file with a ramp.
     m = json.loads(path.read_text())
-    Z = Xt @ np.array(m["weights"]).T + m["intercepts"]
-    soft = lambda z: np.exp(z - z.max(1, keepdims=True)) / np.exp(z - z.max(1, keepdims=True)).sum(1, keepdims=True)
-    p = np.array(m["link"]["floor"]) + sum(s["mass"] * soft(s["t"] * Z) for s in m["link"]["softmax"])
-    for ramp in m["link"]["ramps"]:
-        s = soft(Z)
-        r = np.interp(s[:, ramp["class"]], ramp["p"], ramp["r"])
-        q = s / (1 - s[:, [ramp["class"]]]) * (1 - r)[:, None]
-        q[:, ramp["class"]] = r
-        p = p + ramp["mass"] * q
-    np.testing.assert_allclose(p, clf.predict_proba(Xt), rtol=1e-9)
+    link = m["link"]
+    kept = [{**part, "mass": 0.8 * part["mass"]} for part in link["softmax"]]
+    ramp = {"mass": 0.2, "class": 1, "p": [0.0, 0.3, 0.7, 1.0], "r": [0.0, 0.1, 0.8, 1.0]}
+    ramps = [{**part, "mass": 0.8 * part["mass"]} for part in link["ramps"]] + [ramp]
+    bent = {**link, "softmax": kept, "floor": [0.8 * c for c in link["floor"]], "ramps": ramps}
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "multiclass.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```python\n(import json\n.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(script.splitlines()) == 10
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("new.csv", Xt, delimiter=",")
+    for file in (m, {**m, "link": bent}):
+        path.write_text(json.dumps(file))
+        found: dict[str, np.ndarray] = {}
+        exec(script, found)
+        np.testing.assert_allclose(found["p"], pl.load(path).predict_proba(Xt), rtol=1e-9)
     broken = {**m, "classes": ["cod", "eel", "cod"]}
     path.write_text(json.dumps(broken))
     with pytest.raises(ValueError, match=r"classes\[2\]"):

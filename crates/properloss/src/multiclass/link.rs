@@ -15,7 +15,7 @@ use super::dictionary::Dictionary;
 use super::math::Eight;
 use super::packed::Packed;
 use super::sample::Assignment;
-use super::weights::{GAP, Likelihoods, Weights, expected_gain, maximise};
+use super::weights::{GAP, Likelihoods, Weights, expected_gains, maximise};
 use crate::design::kernel;
 use crate::error::Result;
 use crate::link::vector::{ClassRamp, Mixture, Ramp};
@@ -24,9 +24,9 @@ use crate::link::vector::{ClassRamp, Mixture, Ramp};
 const PRICE: f64 = 1.0;
 /// Nats that a cross-fitted likelihood may be off by.
 const FOLD_GAP: f64 = 0.03;
-/// Ramps are tried if they would gain this many nats on the rows they are fitted to: a cross-fitted
-/// gain is smaller, and below it they would get no share.
-const WORTH_RAMPS: f64 = 4.0;
+/// Ramps are tried if a first step towards them would gain this many nats on the rows they are fitted
+/// to, and that many cross-fitted: below it they would get a share of less than 2 %.
+const WORTH_RAMPS: [f64; 2] = [4.0, -2.0];
 /// The knots of the ramps.
 const KNOTS: [f64; 15] =
     [0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0];
@@ -147,7 +147,8 @@ pub(super) fn ramps_could_help(scored: Scored<'_>, link: &Link, tau: f64) -> boo
     b[0] = (b[0] - 1.0 / tau).max(0.0);
     let sum: f64 = b.iter().sum();
     b.iter_mut().for_each(|b| *b /= sum.max(f64::MIN_POSITIVE));
-    expected_gain(&*likelihoods, tau, &b) > WORTH_RAMPS
+    let gains = expected_gains(&*likelihoods, scored.folds.count as u32, tau, &b);
+    gains.iter().zip(WORTH_RAMPS).all(|(gain, least)| *gain > least)
 }
 
 /// `tau = 1` is the softmax itself.

@@ -5,6 +5,7 @@
 //! PATH   W, Z = the L2 path of multinomial logistic regression, averaged          (path.rs)
 //! LINK   p = a mixture of canonical links with at least 1/tau of the softmax      (link.rs)
 //! REFIT  W again under the link, blended in as far as held-out likelihood asks    (`Refit`)
+//! STACK  W again from its own held-out scores, blended in as far as they ask      (stack.rs)
 //! RAMPS  the link again with a monotone curve for every class, blended likewise
 //! ```
 //!
@@ -28,6 +29,7 @@ mod rows;
 mod sample;
 mod scales;
 mod sparse;
+mod stack;
 mod weights;
 
 pub use calibrator::{MulticlassCalibration, MulticlassCalibrator};
@@ -87,7 +89,7 @@ options! {
         pub scale_exponents: Vec<f64> => with_scale_exponents,
         /// The ratios `tau >= 1` that are weighed, increasing; the first is 1, the softmax itself.
         pub share_bounds: Vec<f64> => with_share_bounds,
-        /// Whether the weights are fitted again under the link.
+        /// Whether the weights are fitted again, to the held-out scores and under the link.
         pub refit: bool => with_refit,
         /// Keep the order of the classes: no floors of single classes, no ramps.
         pub preserve_order: bool => with_preserve_order,
@@ -122,6 +124,8 @@ pub struct MulticlassFit {
     pub scaling: FittedScaling,
     /// Geometric mean of the strengths under the weights of the path.
     pub c: f64,
+    /// Share of the weights that the held-out scores ask for, from 0 to 1.
+    pub stack_share: f64,
     /// Share of the second fit in the weights, from 0 to 1.
     pub refit_share: f64,
     /// Share of the link with ramps, from 0 to 1.
@@ -189,6 +193,20 @@ impl MulticlassProperLoss {
                 share = 0.0;
             }
         }
+        let mut stack_share = 0.0;
+        if self.refit
+            && let Some(stacked) = stack::stack(&path, labels, classes, &folds, &self.grid)?
+        {
+            passes += stacked.passes * (classes + 1) as f64 / rows.dimension() as f64;
+            stack_share = sigmoid(fit_link(&stacked.held_out).score - link.score - REFIT_DOUBT);
+            if stack_share > LEAST_REFIT {
+                blend(stack_share, &mut w, &stacked.w);
+                blend(stack_share, &mut z, &stacked.held_out);
+                link = fit_link(&z);
+            } else {
+                stack_share = 0.0;
+            }
+        }
         let (mut ramp_share, mut ramps) = (0.0, None);
         let mut last = link.score;
         let scored = Scored { z: &z, labels, classes, folds: &folds };
@@ -216,6 +234,7 @@ impl MulticlassProperLoss {
             link: link::mixture(&link, ramps.as_ref().map(|ramps| (ramp_share, ramps)))?,
             scaling: design.scaling().clone(),
             c: path.c,
+            stack_share,
             refit_share: share,
             ramp_share,
             path: path.points,

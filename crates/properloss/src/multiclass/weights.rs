@@ -63,20 +63,34 @@ fn hessian(of: &dyn Likelihoods, without: Option<u32>, tau: f64, b: &[f64]) -> V
 }
 
 /// The gain in log-likelihood that Newton's quadratic model expects of weights `b` with a free
-/// choice of all parts, in nats.
-pub(super) fn expected_gain(of: &dyn Likelihoods, tau: f64, b: &[f64]) -> f64 {
-    let total = of.weight(None);
-    let (_, g) = gradient(of, None, tau, b);
-    let h = hessian(of, None, tau, b);
-    let x = nonnegative_step(&h, &g, total, b);
-    let n = b.len();
-    let change: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
-    let mut gain = 0.0;
-    for j in 0..n {
-        let bend: f64 = h[j * n..].iter().zip(&change).map(|(h, c)| h * c).sum();
-        gain += change[j] * (g[j] - total - 0.5 * bend);
-    }
-    gain
+/// choice of all parts, in nats: on the rows themselves, and cross-fitted over folds `0..folds`.
+pub(super) fn expected_gains(of: &dyn Likelihoods, folds: u32, tau: f64, b: &[f64]) -> [f64; 2] {
+    let sums = |without| {
+        let slopes = gradient(of, without, tau, b).1;
+        (of.weight(without), slopes, hessian(of, without, tau, b))
+    };
+    let all = sums(None);
+    let step = |(total, g, h): &(f64, Vec<f64>, Vec<f64>)| -> Vec<f64> {
+        let target = nonnegative_step(h, g, *total, b);
+        target.iter().zip(b).map(|(x, b)| x - b).collect()
+    };
+    let crossed = (0..folds).map(|fold| {
+        let (total, g, h) = sums(Some(fold));
+        let less = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect();
+        let inside = (all.0 - total, less(&all.1, &g), less(&all.2, &h));
+        gain(&inside, &step(&(total, g, h)))
+    });
+    [gain(&all, &step(&all)), crossed.sum()]
+}
+
+/// `Σ_j c_j (g_j - N) - c' H c / 2`.
+fn gain((total, g, h): &(f64, Vec<f64>, Vec<f64>), change: &[f64]) -> f64 {
+    let n = change.len();
+    let of = |j: usize| {
+        let bend: f64 = h[j * n..].iter().zip(change).map(|(h, c)| h * c).sum();
+        change[j] * (g[j] - total - 0.5 * bend)
+    };
+    (0..n).map(of).sum()
 }
 
 /// The weights of greatest likelihood on the rows outside a fold (or all), from `start`, up to
