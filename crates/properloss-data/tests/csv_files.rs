@@ -97,9 +97,9 @@ fn weights_and_ignored_columns() {
         ..ReadOptions::default()
     };
     let data = read_csv(text, &options).unwrap();
+    assert_eq!(data.feature_names(), ["a"]);
     // The row of weight 0 is left out.
     assert_eq!((data.weights, data.labels), (Some(vec![0.5, 2.0]), vec![0, 1]));
-    assert_eq!(data.feature_names(), ["a"]);
     // A last column that is ignored passes the default label on.
     let options = ReadOptions { ignore: strings(&["note"]), ..ReadOptions::default() };
     let data = read_csv("a,y,note\n1,0,m\n2,1,\n", &options).unwrap();
