@@ -97,8 +97,8 @@ fn weights_and_ignored_columns() {
         ..ReadOptions::default()
     };
     let data = read_csv(text, &options).unwrap();
-    // The row of weight 0 is left out.
     assert_eq!(data.feature_names(), ["a"]);
+    // The row of weight 0 is left out.
     assert_eq!((data.weights, data.labels), (Some(vec![0.5, 2.0]), vec![0, 1]));
     // A last column that is ignored passes the default label on.
     let options = ReadOptions { ignore: strings(&["note"]), ..ReadOptions::default() };
