@@ -358,7 +358,7 @@ pub(crate) mod tests {
                     break;
                 }
                 // On a busy machine the writers may not have had a turn yet.
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_micros(20));
                 let listed = temporaries();
                 let mut listed: Vec<_> =
                     listed.iter().filter(|path| path.starts_with(&folder)).collect();
