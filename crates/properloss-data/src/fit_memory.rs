@@ -6,8 +6,8 @@
 //! columns² x 8                   Grams, where a method has them
 //! ```
 //!
-//! The numbers were measured (docs/reliability.md) and rounded up: an estimate may be some times too
-//! large for small data, and is not below what is taken.
+//! The numbers of rows were measured (docs/reliability.md) and rounded up, those of columns counted
+//! from the code: an estimate may be some times too large.
 
 use std::sync::OnceLock;
 
