@@ -427,6 +427,9 @@ fn memory_is_noticed_before_it_is_taken() {
     sandbox.write("a.csv", table(400_000, 3, ','));
     let (limit, fit) = ("ulimit -d 45000", "fit a.csv --ignore w -o");
     let outcome = limited(&sandbox, limit, &format!("{fit} never.json"));
+    fails(&outcome, 1, &["a.csv: fitting proper takes about", "pass --memory"]);
+    // Less than the rows themselves take.
+    let outcome = limited(&sandbox, "ulimit -d 14000", &format!("{fit} never.json"));
     fails(&outcome, 1, &["a.csv: reading it takes", "pass --memory"]);
     assert!(!sandbox.path("never.json").exists());
     let outcome = limited(&sandbox, limit, &format!("{fit} model.json --memory 32MB --threads 2"));

@@ -5,13 +5,16 @@ use properloss_data::{Encoder, Features};
 
 use crate::output::Talk;
 
+/// With fewer rows, values that are all different mean nothing.
+const FEW_ROWS: usize = 20;
+
 /// Asks about columns of whole numbers that are all different (identifiers are no features), and about texts
 /// that look like something else.
 pub(super) fn column_questions(encoder: &Encoder, features: &Features, talk: Talk) {
     let rows = features.rows();
     text_questions(encoder, rows, talk);
     let names = encoder.feature_names();
-    if rows < 20 || names.len() != features.columns() {
+    if rows < FEW_ROWS || names.len() != features.columns() {
         return;
     }
     let mut row = vec![0.0; features.columns()];
@@ -60,7 +63,7 @@ fn text_questions(encoder: &Encoder, rows: usize, talk: Talk) {
                 "warning: column {name:?} holds {count} different texts that look like numbers with a \
                  comma: write 1.5 for 1,5 to have them read as numbers"
             ));
-        } else if 2 * count > rows {
+        } else if rows >= FEW_ROWS && 2 * count > rows {
             talk.say(format!(
                 "warning: column {name:?} holds {count} different texts in {rows} rows, each a feature \
                  of its own: is it an identifier? Leave it out with --ignore {name:?}"

@@ -101,17 +101,22 @@ fn in_memory(source: &Source, options: &ReadOptions, training: &Training) -> Res
         }
         Ok(examples)
     });
-    examples.map_err(|error| match error {
-        properloss_data::Error::Memory { .. } | properloss_data::Error::FitMemory { .. }
-            if training.streams() =>
-        {
-            Failure::user(
-            error.to_string(),
+    examples.map_err(|error| {
+        let words = match &error {
+            properloss_data::Error::Memory { .. } => error.to_string(),
+            properloss_data::Error::FitMemory { .. } => {
+                format!("{}: {error}", source.name().display())
+            }
+            _ => return error.into(),
+        };
+        if !training.streams() {
+            return error.into();
+        }
+        Failure::user(
+            words,
             "pass --memory with what may be used, such as --memory 2GB: rows that do not fit are then \
              read from blocks on disk in every pass (docs/scale.md)",
-            )
-        }
-        other => other.into(),
+        )
     })
 }
 

@@ -148,9 +148,14 @@ fn add(weight: f64, x: &[Lane], total: &mut [Lane]) {
 }
 
 /// `e^{s_j} / Σ e^{s_k}`, without overflow.
+/// A score that is no number weighs nothing; if none is finite, the first (the plainest model) has all.
 pub(in crate::proper) fn softmax(scores: &[f64]) -> Vec<f64> {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = scores.iter().map(|s| (s - best).exp()).collect();
+    if best == f64::NEG_INFINITY {
+        return (0..scores.len()).map(|j| if j == 0 { 1.0 } else { 0.0 }).collect();
+    }
+    let weight = |score: &f64| if score.is_nan() { 0.0 } else { (score - best).exp() };
+    let weights: Vec<f64> = scores.iter().map(weight).collect();
     let sum: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / sum).collect()
 }
