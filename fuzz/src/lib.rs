@@ -50,9 +50,9 @@ pub fn targets() -> Vec<Target> {
         target("loss", make::loss, loss),
         target("export", make::model, export),
         Target { turn: 50, ..target("checkpoint", checkpoint::make, checkpoint::run) },
-        Target { turn: 50, ..target("cache", cache::make, cache::run) },
+        Target { turn: 20, ..target("cache", cache::make, cache::run) },
         target("rows", rows::make, rows::run),
-        Target { turn: 50, ..target("blocks", blocks::make, blocks::run) },
+        Target { turn: 10, ..target("blocks", blocks::make, blocks::run) },
         target("link", make::numbers, link),
         target("chain", make::numbers, chain),
     ]
