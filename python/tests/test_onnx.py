@@ -156,12 +156,66 @@ def test_a_steep_link_gets_our_score_to_the_last_bit(features, unit_rows, portab
     text = model_json(link, weights, 0.25, unit_rows=unit_rows)
     ours = _core.Model.from_json(text).predict_proba(X)
     content = _core.Export.of_model(text).to_bytes(portable=portable)
-    assert "MatMul" not in {node.op_type for node in onnx.load_from_string(content).graph.node}
+    # All rows by MatMul, and those near a step once more; the product of one weight has no order.
+    kinds = {node.op_type for node in onnx.load_from_string(content).graph.node}
+    assert ("MatMul" in kinds) == ("ScatterND" in kinds) == (features > 1)
     _, p = run(content, X)
     np.testing.assert_allclose(p, ours, rtol=0, atol=1e-12)
     assert inversions(ours[:, 1], p[:, 1]) == 0
     on_a_step = np.abs(z[:, None] - np.array(link["z"])[None, ::2] - 5e-9).min(axis=1) < 1e-9
     assert on_a_step.sum() > 100
+
+
+def steep_on_the_sigmoid(scores):
+    """The same learned on the sigmoid: steps of 1e-8 in the score."""
+    z = np.sort(scores[np.abs(scores) < 4])[::20]
+    z = z[np.append(True, np.diff(z) > 1e-4)]
+    assert len(z) > 20
+    p = 1 / (1 + np.exp(-np.stack([z - 5e-9, z + 5e-9], axis=1).ravel()))
+    p = [0.0, *p.tolist(), 1.0]
+    rises = np.where(np.arange(len(p) - 1) % 2 == 1, 1.0, 1e-3)
+    v = np.concatenate([[0.0], np.cumsum(rises) / rises.sum()])
+    v[-1] = 1.0
+    return {"kind": "relative", "base": {"kind": "builtin", "name": "sigmoid"}, "p": p, "v": v.tolist()}
+
+
+@FORMS
+@pytest.mark.parametrize("method", ["bregmantron", "proper"])
+def test_a_steep_link_on_the_sigmoid(method, portable):
+    X = np.random.default_rng(5).normal(size=(4000, 10))
+    flat = _core.Model.from_json(model_json(LINKS["sigmoid"], WEIGHTS))
+    text = model_json(steep_on_the_sigmoid(flat.scores(X)), WEIGHTS, method=method)
+    X = np.concatenate([X, rows(WEIGHTS, 2000)])
+    ours = _core.Model.from_json(text).predict_proba(X)
+    content = _core.Export.of_model(text).to_bytes(portable=portable)
+    assert "ScatterND" in {node.op_type for node in onnx.load_from_string(content).graph.node}
+    _, p = run(content, X)
+    # The runtime's sigmoid is ours but for its last places, which the slope of a step multiplies.
+    link = json.loads(text)["link"]
+    slope = (np.diff(link["v"]) / np.diff(link["p"])).max()
+    np.testing.assert_allclose(p, ours, rtol=0, atol=1e-12 + 2 * 2**-53 * slope)
+    assert inversions(ours[:, 1], p[:, 1]) == 0
+
+
+@FORMS
+def test_a_steep_link_on_any_number_of_rows_near_its_steps(portable):
+    """None, all, missing ones, none at all."""
+    X = np.random.default_rng(6).normal(size=(500, 10))
+    z = _core.Model.from_json(model_json(LINKS["sigmoid"], WEIGHTS)).scores(X)
+    link = {"kind": "piecewise", "z": [-9.0, 20.0, 20.001, 40.0], "u": [0.0, 0.3, 0.7, 1.0]}
+    text = model_json(link, WEIGHTS)
+    ours = _core.Model.from_json(text)
+    near = X * ((20.0005 + 1e-4 * X[:, 0]) / z)[:, None]
+    missing = near.copy()
+    missing[::3, 2] = np.nan
+    content = _core.Export.of_model(text).to_bytes(portable=portable)
+    for part in (X, near, X[:0], missing, np.full((3, 10), np.nan)):
+        _, p = run(content, part)
+        there = ~np.isnan(part).any(axis=1)
+        assert p.shape == (len(part), 2) and (np.isnan(p).all(axis=1) == ~there).all()
+        if there.any():
+            np.testing.assert_allclose(p[there], ours.predict_proba(part[there]), rtol=0, atol=1e-12)
+    assert np.ptp(ours.predict_proba(near)[:, 1]) > 0.05
 
 
 @FORMS

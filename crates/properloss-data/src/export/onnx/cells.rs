@@ -25,23 +25,23 @@ type Cell = [f64; 5];
 
 /// The cells of a grid, each with its lines.
 #[derive(Debug)]
-pub(super) struct Cells<'g> {
-    grid: &'g Grid,
+pub(super) struct Cells {
+    grid: Grid,
     cells: Vec<Cell>,
 }
 
 /// How far the runtime's `u` may be from ours, relative to it.
 const MARGIN: f64 = 4.0 * f64::EPSILON;
 
-impl<'g> Cells<'g> {
+impl Cells {
     /// Cells of `at`.
-    pub fn new(grid: &'g Grid, x: &[f64], y: &[f64], slope: &[f64]) -> Option<Self> {
+    pub fn new(grid: Grid, x: &[f64], y: &[f64], slope: &[f64]) -> Option<Self> {
         Self::with(grid, |first| first, 0.0, x, y, slope)
     }
 
     /// Cells of the score, `at = u(score)`.
     pub fn along(
-        grid: &'g Grid,
+        grid: Grid,
         u: &dyn InverseLink,
         x: &[f64],
         y: &[f64],
@@ -51,7 +51,7 @@ impl<'g> Cells<'g> {
     }
 
     fn with(
-        grid: &'g Grid,
+        grid: Grid,
         at: impl Fn(f64) -> f64,
         margin: f64,
         x: &[f64],
@@ -62,21 +62,46 @@ impl<'g> Cells<'g> {
         let mut cells: Vec<Cell> = Vec::new();
         let mut anchor = 0;
         for &own in grid.held() {
-            anchor += usize::from(own);
+            anchor += own;
             let right = slope[anchor.min(last)];
-            let left = if own { slope[anchor - 1] } else { right };
+            let left = if own > 0 { slope[anchor - 1] } else { right };
             cells.push([x[anchor], y[anchor], left, right, y[y.len() - 1]]);
         }
         let mut found = Self { grid, cells };
         // The last cell in use holds all that is beyond, up to the last value.
-        for c in 0..grid.last_cell() {
-            let first = grid.first_number(c + 1)?;
-            let next = &found.cells[grid.cell(first)];
-            let first = at(first);
-            let value = line(next, first);
-            found.cells[c][4] = value - margin * (value + next[2].max(next[3]) * first);
+        for c in 0..found.grid.last_cell() {
+            let first = found.grid.first_number(c + 1)?;
+            let cell = found.grid.cell(first);
+            let (next, first) = (found.cells[cell], at(first));
+            // A cell of several knots has a line for each.
+            let one = found.grid.held()[cell] < 2;
+            let k = piece_of(x, first);
+            let value = if one { line(&next, first) } else { y[k] + slope[k] * (first - x[k]) };
+            found.cells[c][4] = value - margin * (value + slope[k] * first);
         }
         Some(found)
+    }
+
+    /// Leaves `f` open (NaN) in the cells of several knots, and in those of the numbers of each range. Answers with
+    /// the share of the cells that are open.
+    pub fn leave_open(&mut self, ranges: &[[f64; 2]]) -> f64 {
+        let grid = &self.grid;
+        let mut open: Vec<bool> = grid.held().iter().map(|&knots| knots > 1).collect();
+        for &[low, high] in ranges {
+            let [from, to] = [low, high].map(|at| grid.cell(at.clamp(grid.origin(), grid.end())));
+            open[from..=to].fill(true);
+        }
+        for (cell, &open) in self.cells.iter_mut().zip(&open) {
+            if open {
+                *cell = [f64::NAN; 5];
+            }
+        }
+        open.iter().filter(|&&open| open).count() as f64 / open.len() as f64
+    }
+
+    /// The first and the last number of the grid.
+    pub fn range(&self) -> [f64; 2] {
+        [self.grid.origin(), self.grid.end()]
     }
 
     /// Writes the nodes; answers with the name of `f(at)`.
@@ -86,6 +111,12 @@ impl<'g> Cells<'g> {
 
     /// The same by the cells of `score`, which lies within the grid.
     pub fn write_along(&self, graph: &mut Graph, at: &str, score: &str) -> String {
+        self.write_open(graph, at, score).0
+    }
+
+    /// `f(at)`, and a number that is NaN for certain where `f` was left open or `at` is none (a
+    /// runtime's minimum may hide it in the first).
+    pub fn write_open(&self, graph: &mut Graph, at: &str, score: &str) -> (String, String) {
         let index = self.grid.write_cell(graph, score);
         let [x, y, left, right, ceiling] = graph.lookup(&self.cells, &index);
         let zero = graph.scalar(0.0);
@@ -94,8 +125,13 @@ impl<'g> Cells<'g> {
         let slope = graph.node("Where", &[&before, &left, &right]);
         let rise = graph.node("Mul", &[&slope, &distance]);
         let value = graph.node("Add", &[&y, &rise]);
-        graph.node("Min", &[&value, &ceiling])
+        (graph.node("Min", &[&value, &ceiling]), value)
     }
+}
+
+/// The `k` with `x_k <= at < x_{k+1}`.
+fn piece_of(x: &[f64], at: f64) -> usize {
+    x.partition_point(|&x| x <= at).clamp(1, x.len() - 1) - 1
 }
 
 /// `y_k + s (at - x_k)`, rounded as a graph rounds it.
@@ -112,7 +148,7 @@ mod tests {
     use super::*;
 
     /// What the written nodes compute.
-    fn value(cells: &Cells<'_>, at: f64) -> f64 {
+    fn value(cells: &Cells, at: f64) -> f64 {
         let cell = &cells.cells[cells.grid.cell(at)];
         line(cell, at).min(cell[4])
     }
@@ -153,7 +189,7 @@ mod tests {
                 }
                 let slope = slopes(&x, &y);
                 let Some(grid) = grid_of(&x) else { continue };
-                let cells = Cells::new(&grid, &x, &y, &slope).expect("cells");
+                let cells = Cells::new(grid, &x, &y, &slope).expect("cells");
                 found += 1;
                 let last = x.len() - 1;
                 let mut places: Vec<f64> =
@@ -168,7 +204,7 @@ mod tests {
                 places.sort_by(f64::total_cmp);
                 let mut before = 0.0;
                 for at in places {
-                    let k = x.partition_point(|&x| x <= at).clamp(1, last) - 1;
+                    let k = piece_of(&x, at);
                     let ours = (y[k] + slope[k] * (at - x[k])).min(y[k + 1]);
                     let here = value(&cells, at);
                     assert!((here - ours).abs() <= 1e-15, "{at} among {x:?}: {here} for {ours}");
@@ -197,15 +233,14 @@ mod tests {
         knots.insert(0, -14.5);
         knots.push(14.5);
         let grid = Grid::new(&knots).expect("a grid of scores");
-        let cells = Cells::along(&grid, &*u, &x, &y, &slope).expect("one knot a cell");
-        let last = x.len() - 1;
+        let cells = Cells::along(grid, &*u, &x, &y, &slope).expect("one knot a cell");
         let mut before = 0.0;
         for k in -40_000..=40_000 {
             let score = f64::from(k) / 1000.0;
             let at = u.u(score);
-            let cell = &cells.cells[grid.cell(score.clamp(-14.5, 14.5))];
+            let cell = &cells.cells[cells.grid.cell(score.clamp(-14.5, 14.5))];
             let here = line(cell, at).min(cell[4]);
-            let k = x.partition_point(|&x| x <= at).clamp(1, last) - 1;
+            let k = piece_of(&x, at);
             let ours = (y[k] + slope[k] * (at - x[k])).min(y[k + 1]);
             // A step of 1/1000 over a hundred thousandth of the probabilities is steep.
             let bound = 1e-15 + 4.0 * f64::EPSILON * slope[k] * at;

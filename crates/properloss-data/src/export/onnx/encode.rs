@@ -10,20 +10,15 @@ use crate::options::UnknownCategory;
 /// Adds the inputs and the score. A model of numbers has one input `X`, any other one input of shape
 /// (rows, 1) for each column, by its name.
 pub(super) fn score(graph: &mut Graph, model: &Exportable, options: OnnxOptions) -> String {
-    let (weights, intercept) = model.line();
-    // A column of no width could not say that it has no answer.
-    let wide = model.columns.iter().all(|column| column.width() > 0);
-    if wide && ordered::needed(&model.link) {
+    if wide(model) && ordered::seen(&model.link).somewhere() {
         let x = features(graph, model, options);
-        let dot = ordered::dot(graph, &x, &weights);
-        return finish(graph, model, &[&x], dot, intercept, Some(weights.len()));
+        return ordered_score(graph, model, &x);
     }
     if model.is_numeric() {
         let x = numbers(graph, "X", &model.columns, options);
-        let w = graph.doubles(&weights, &[weights.len(), 1]);
-        let dot = graph.node("MatMul", &[&x, &w]);
-        return finish(graph, model, &[&x], dot, intercept, None);
+        return quick_score(graph, model, &x);
     }
+    let (weights, intercept) = model.line();
     let (mut parts, mut sum): (Vec<String>, Option<String>) = (Vec::new(), None);
     let mut start = 0;
     for column in &model.columns {
@@ -59,8 +54,28 @@ pub(super) fn score(graph: &mut Graph, model: &Exportable, options: OnnxOptions)
     finish(graph, model, &parts, dot, intercept, None)
 }
 
+/// Whether every column has features: one without could not say that it has no answer.
+pub(super) fn wide(model: &Exportable) -> bool {
+    model.columns.iter().all(|column| column.width() > 0)
+}
+
+/// The score of the features `x`, added in the runtime's order.
+pub(super) fn quick_score(graph: &mut Graph, model: &Exportable, x: &str) -> String {
+    let (weights, intercept) = model.line();
+    let w = graph.doubles(&weights, &[weights.len(), 1]);
+    let dot = graph.node("MatMul", &[x, &w]);
+    finish(graph, model, &[x], dot, intercept, None)
+}
+
+/// The same in ours.
+pub(super) fn ordered_score(graph: &mut Graph, model: &Exportable, x: &str) -> String {
+    let (weights, intercept) = model.line();
+    let dot = ordered::dot(graph, x, &weights);
+    finish(graph, model, &[x], dot, intercept, Some(weights.len()))
+}
+
 /// All features side by side, as the engine's encoder makes them.
-fn features(graph: &mut Graph, model: &Exportable, options: OnnxOptions) -> String {
+pub(super) fn features(graph: &mut Graph, model: &Exportable, options: OnnxOptions) -> String {
     if model.is_numeric() {
         return numbers(graph, "X", &model.columns, options);
     }

@@ -13,6 +13,7 @@
 mod cells;
 mod encode;
 mod graph;
+mod looks;
 mod ordered;
 mod proto;
 mod search;
@@ -61,17 +62,18 @@ impl Opsets {
 pub(super) fn write(model: &Exportable, options: OnnxOptions) -> Result<Vec<u8>> {
     let (program, pair) = model.program()?;
     let mut graph = Graph::default();
-    let z = encode::score(&mut graph, model, options);
-    let missing = graph.node("IsNaN", &[&z]);
-    // No answer stays no answer, whatever the runtime's minimum or cast makes of NaN.
-    let answer = |graph: &mut Graph, value: &str| graph.node("Where", &[&missing, &z, value]);
-    let [q, p] = if matches!(model.link, LinkSpec::Builtin { .. }) {
+    let [q, p] = if let Some(first) = looks::FirstLook::of(model) {
+        let p = first.write(&mut graph, model, options, (&program, pair.p))?;
+        [complement(&mut graph, &p, model.range), p]
+    } else if matches!(model.link, LinkSpec::Builtin { .. }) {
+        let z = encode::score(&mut graph, model, options);
         let pair = [pair.q, pair.p];
         let pair = steps::write(&mut graph, &program, pair, &z, options.portable);
-        pair.map(|value| answer(&mut graph, &value))
+        answers(&mut graph, &z, pair)
     } else {
-        let [p] = steps::write(&mut graph, &program, [pair.p], &z, options.portable);
-        let p = answer(&mut graph, &p);
+        let z = encode::score(&mut graph, model, options);
+        let p = steps::write(&mut graph, &program, [pair.p], &z, options.portable);
+        let [p] = answers(&mut graph, &z, p);
         [complement(&mut graph, &p, model.range), p]
     };
     graph.named_node("Concat", &[&q, &p], "probabilities", &[("axis", Attribute::Int(1))]);
@@ -82,6 +84,12 @@ pub(super) fn write(model: &Exportable, options: OnnxOptions) -> Result<Vec<u8>>
     let opsets = Opsets::of(model, options);
     let link = model.link.name();
     Ok(file(model, opsets, &model.headline(), &model.classes, link, graph))
+}
+
+/// No answer stays no answer, whatever the runtime's minimum or cast makes of NaN.
+fn answers<const N: usize>(graph: &mut Graph, z: &str, values: [String; N]) -> [String; N] {
+    let missing = graph.node("IsNaN", &[z]);
+    values.map(|value| graph.node("Where", &[&missing, z, &value]))
 }
 
 /// `1 - p` of a learned link, within the range that `p` has already.

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The scores are then ours to the last bit. It takes five times as long as `MatMul` (1e6 rows of 50 features
-//! on onnxruntime 1.31; three times in batches of 1,000).
+//! on onnxruntime 1.31; three times in batches of 1,000), so only the rows that need it are added so
+//! (`looks.rs`), where they can be told.
 
 use properloss::link::{InverseLink, LinkSpec};
 
@@ -22,19 +23,45 @@ const STEEP: f64 = 256.0;
 /// Steps of probability below this are not worth it, however steep.
 const STEP: f64 = 1e-12;
 
-/// Whether some piece of the link is so steep that the order of the sum is seen.
-pub(super) fn needed(link: &LinkSpec) -> bool {
+/// Whether the order of the sum is seen, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Seen {
+    /// Nowhere, or only at the scores of these pieces of the link.
+    At(Vec<[f64; 2]>),
+    /// Anywhere: the link below the learned one is steep.
+    Anywhere,
+}
+
+impl Seen {
+    /// Whether it is seen at some score.
+    pub fn somewhere(&self) -> bool {
+        *self != Self::At(Vec::new())
+    }
+}
+
+/// Where a link is so steep that the order of the sum is seen.
+pub(super) fn seen(link: &LinkSpec) -> Seen {
     match link {
-        LinkSpec::Builtin { .. } => link.build().is_ok_and(|u| u.derivative(0.0) > STEEP),
+        LinkSpec::Builtin { .. } => match link.build() {
+            Ok(u) if u.derivative(0.0) > STEEP => Seen::Anywhere,
+            _ => Seen::At(Vec::new()),
+        },
         LinkSpec::Piecewise { z, u } | LinkSpec::Isotonic { z, u } => {
-            slopes(z, u).iter().zip(u.windows(2)).any(|(s, u)| *s > STEEP && u[1] - u[0] > STEP)
+            let slopes = slopes(z, u);
+            let steep = |&k: &usize| slopes[k] > STEEP && u[k + 1] - u[k] > STEP;
+            Seen::At((0..slopes.len()).filter(steep).map(|k| [z[k], z[k + 1]]).collect())
         }
         LinkSpec::Relative { base, p, v } => {
-            let Ok(u) = base.build() else { return false };
-            let steep = |(k, slope): (usize, f64)| {
-                v[k + 1] - v[k] > STEP && slope * steepest(&*u, p[k], p[k + 1]) > STEEP
+            if seen(base).somewhere() {
+                return Seen::Anywhere;
+            }
+            let Ok(u) = base.build() else { return Seen::At(Vec::new()) };
+            let slopes = slopes(p, v);
+            let steep = |&k: &usize| {
+                v[k + 1] - v[k] > STEP && slopes[k] * steepest(&*u, p[k], p[k + 1]) > STEEP
             };
-            slopes(p, v).into_iter().enumerate().any(steep) || needed(base)
+            let scores = |k: usize| [p[k], p[k + 1]].map(|p| u.u_inverse(p));
+            Seen::At((0..slopes.len()).filter(steep).map(scores).collect())
         }
     }
 }
@@ -89,6 +116,10 @@ mod tests {
         LinkSpec::Relative { base: Box::new(base), p, v }
     }
 
+    fn needed(link: &LinkSpec) -> bool {
+        seen(link).somewhere()
+    }
+
     #[test]
     fn steep_links_are_told_from_others() {
         let sigmoid = LinkSpec::builtin("sigmoid");
@@ -97,7 +128,7 @@ mod tests {
             z: vec![-1.0, 0.0, width, 2.0],
             u: vec![0.0, 0.1, u, 1.0],
         };
-        assert!(needed(&isotonic(1e-3, 0.4)));
+        assert_eq!(seen(&isotonic(1e-3, 0.4)), Seen::At(vec![[0.0, 1e-3]]));
         assert!(!needed(&isotonic(1e-2, 0.4)));
         // A step of 1e-13 over 1e-16.
         assert!(!needed(&isotonic(1e-16, 0.1 + 1e-13)));
@@ -108,6 +139,6 @@ mod tests {
         let steep = relative(sigmoid, vec![0.0, 0.5, 0.5 + 1e-7, 1.0], vec![0.0, 0.4, 0.41, 1.0]);
         assert!(needed(&steep));
         let nested = relative(isotonic(1e-3, 0.4), vec![0.0, 1.0], vec![0.0, 1.0]);
-        assert!(needed(&nested));
+        assert_eq!(seen(&nested), Seen::Anywhere);
     }
 }

@@ -30,8 +30,8 @@ pub(super) struct Grid {
     end: f64,
     /// `a` and `s` of every `floor(t)`; none if no cell is cut.
     cuts: Vec<[f64; 2]>,
-    /// Whether a cell holds a knot.
-    held: Vec<bool>,
+    /// How many knots a cell holds: at most one, but in a grid of [`Grid::crowded`].
+    held: Vec<usize>,
 }
 
 impl Grid {
@@ -45,6 +45,11 @@ impl Grid {
     pub fn nested(x: &[f64]) -> Option<Self> {
         let grids = Self::sizes(x).filter_map(|count| Self::with_cells(x, count)?.cut(x, count));
         grids.min_by_key(|grid| grid.held.len())
+    }
+
+    /// The largest grid of uncut cells, however many knots share one.
+    pub fn crowded(x: &[f64]) -> Option<Self> {
+        Some(Self::with_cells(x, CELLS)?.counted(x, CELLS + 2))
     }
 
     fn sizes(x: &[f64]) -> impl Iterator<Item = usize> {
@@ -61,15 +66,23 @@ impl Grid {
     }
 
     /// With its `cells` and their knots; `None` if two share one.
-    fn with_knots(mut self, x: &[f64], cells: usize) -> Option<Self> {
-        self.held = vec![false; cells];
+    fn with_knots(self, x: &[f64], cells: usize) -> Option<Self> {
+        let grid = self.counted(x, cells);
+        let inside = grid.held.len() == cells;
+        (inside && grid.held.iter().all(|&knots| knots < 2)).then_some(grid)
+    }
+
+    /// With its `cells`, or more where a knot lies beyond them, and their knots.
+    fn counted(mut self, x: &[f64], cells: usize) -> Self {
+        self.held = vec![0; cells];
         for &knot in &x[1..x.len() - 1] {
             let cell = self.cell(knot);
-            if std::mem::replace(self.held.get_mut(cell)?, true) {
-                return None;
+            if cell >= self.held.len() {
+                self.held.resize(cell + 1, 0);
             }
+            self.held[cell] += 1;
         }
-        Some(self)
+        self
     }
 
     /// Cuts the cells that hold several knots.
@@ -107,6 +120,16 @@ impl Grid {
         }
     }
 
+    /// The first knot.
+    pub fn origin(&self) -> f64 {
+        self.origin
+    }
+
+    /// The last knot.
+    pub fn end(&self) -> f64 {
+        self.end
+    }
+
     /// The cell of the last knot.
     pub fn last_cell(&self) -> usize {
         self.cell(self.end)
@@ -131,8 +154,8 @@ impl Grid {
         }
     }
 
-    /// Whether each cell holds a knot.
-    pub fn held(&self) -> &[bool] {
+    /// How many knots each cell holds.
+    pub fn held(&self) -> &[usize] {
         &self.held
     }
 
@@ -284,7 +307,7 @@ mod tests {
         assert!(cells[cells.len() - 1] < grid.held().len());
         for pair in x[1..last].windows(2) {
             assert!(grid.cell(pair[0]) < grid.cell(pair[1]), "{pair:?} among {x:?}");
-            assert!(grid.held()[grid.cell(pair[0])]);
+            assert_eq!(grid.held()[grid.cell(pair[0])], 1);
         }
     }
 

@@ -104,15 +104,13 @@ pub(super) fn interpolate(
     let slope = slopes(x, y);
     let knots = along.as_ref().and_then(|along| apart(&*along.u, x));
     for grid_of in [Grid::new, Grid::nested] {
-        let grid = grid_of(x);
-        if let Some(cells) = grid.as_ref().and_then(|grid| Cells::new(grid, x, y, &slope)) {
+        if let Some(cells) = grid_of(x).and_then(|grid| Cells::new(grid, x, y, &slope)) {
             return cells.write(graph, at);
         }
         let Some((Rising { score, u }, knots)) = along.as_ref().zip(knots.as_deref()) else {
             continue;
         };
-        let grid = grid_of(knots);
-        let cells = grid.as_ref().and_then(|grid| Cells::along(grid, &**u, x, y, &slope));
+        let cells = grid_of(knots).and_then(|grid| Cells::along(grid, &**u, x, y, &slope));
         if let Some(cells) = cells {
             let (low, high) = (graph.scalar(knots[0]), graph.scalar(knots[knots.len() - 1]));
             let score = graph.node("Max", &[score, &low]);
@@ -131,7 +129,7 @@ pub(super) fn interpolate(
 
 /// The inner knots as scores, with an end half a unit beyond the first and the last; `None` if they
 /// are not finite and distinct.
-fn apart(u: &dyn InverseLink, x: &[f64]) -> Option<Vec<f64>> {
+pub(super) fn apart(u: &dyn InverseLink, x: &[f64]) -> Option<Vec<f64>> {
     let mut scores: Vec<f64> = x[1..x.len() - 1].iter().map(|&x| u.u_inverse(x)).collect();
     let (first, last) = (*scores.first()?, *scores.last()?);
     scores.insert(0, first - 0.5);
