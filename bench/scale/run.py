@@ -63,7 +63,8 @@ def lines(path: Path, rows: int, folder: Path, args: argparse.Namespace) -> None
         if done.code != 0:
             print(f"{rows:>10} {what:<23} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
             continue
-        said = json.loads(done.stdout)
+        # Some libraries talk before the answer.
+        said = json.loads(done.stdout[done.stdout.index("{") :])
         rounds = said.get("passes", said.get("iterations"))
         peak = max(done.peak_mb, said.get("workers_mb", 0.0))
         loss = said["log_loss"] if "log_loss" in said else said["metrics"]["train"]["log_loss"]

@@ -95,6 +95,8 @@ def test_no_customer_is_on_both_sides(day: Any) -> None:
     assert plain["methods"][0]["mean"] != answer["methods"][0]["mean"]
     _, words = day("fit loans.csv -o m.json --label default --group loan_id --method logistic --missing mean")
     assert "--group changes nothing here" in words
+    _, words = day("fit loans.csv -o m.json --label default --group costumer --missing mean", fails=True)
+    assert 'there is no group column "costumer"' in words and 'did you mean "customer"' in words
     _, words = day("compare loans.csv --label default --group purpose --missing mean", fails=True)
     assert 'column "purpose": missing value' in words
     _, words = day("compare loans.csv --label default --group owner --missing mean", fails=True)

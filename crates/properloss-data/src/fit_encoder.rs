@@ -174,7 +174,8 @@ fn roles(table: &dyn Table, options: &ReadOptions) -> Result<Roles> {
         options.weight.as_ref().map(|name| find_column(table, "weight", name)).transpose()?;
     let mut ignored = Vec::new();
     for name in &options.ignore {
-        ignored.push(find_column(table, "ignore", name)?);
+        let role = if options.group.as_ref() == Some(name) { "group" } else { "ignore" };
+        ignored.push(find_column(table, role, name)?);
     }
     let clash = |name: usize, first, second| {
         Err(Error::RoleClash { name: table.columns()[name].clone(), first, second })

@@ -73,6 +73,8 @@ pub struct ReadOptions {
     pub weight: Option<String>,
     /// Columns that are not features.
     pub ignore: Vec<String>,
+    /// The one of the ignored columns that holds groups of rows, if one does.
+    pub group: Option<String>,
     /// Columns to be treated as categories even if they hold numbers.
     pub categorical: Vec<String>,
     /// The rule for missing values.
@@ -107,6 +109,7 @@ impl Default for ReadOptions {
             several: false,
             weight: None,
             ignore: Vec::new(),
+            group: None,
             categorical: Vec::new(),
             missing: Missing::Error,
             missing_words: default_missing_words(),

@@ -160,6 +160,7 @@ impl DataArgs {
         options.negative.clone_from(&self.negative);
         options.weight.clone_from(&self.weight);
         options.ignore.clone_from(&self.ignore);
+        options.group.clone_from(&self.group);
         options.ignore.extend(self.group.iter().filter(|g| !self.ignore.contains(g)).cloned());
         options.categorical.clone_from(&self.categorical);
         options.missing = match self.missing {
