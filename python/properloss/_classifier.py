@@ -97,6 +97,8 @@ class ProperLossClassifier(ProperClassifier):
         The score at which the probability is 1/2 (two classes).
     tau_ : float
         The link keeps ``1/tau_`` of the softmax (three classes or more).
+    stack_share_ : float
+        Share of the weights that were fitted once more to held-out scores (three classes or more).
     ramp_share_ : float
         Share of the class ramps in the link (three classes or more).
     C_ : float

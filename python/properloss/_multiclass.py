@@ -14,7 +14,7 @@ from properloss._input import Rows
 #: Attributes of a fit of two classes that several do not have.
 _BINARY = ("_model", "threshold_", "loss_", "slope_ratio_", "history_", "termination_")
 #: And the other way round.
-_SEVERAL = ("tau_", "ramp_share_")
+_SEVERAL = ("tau_", "stack_share_", "ramp_share_")
 #: Held-out log-losses of the stages.
 _STAGES = ("log_loss_path", "log_loss_link", "log_loss_refit", "log_loss")
 
@@ -64,6 +64,7 @@ def _set_results(
     estimator.tau_ = numbers["tau"]
     estimator.guarantee_ = float(np.log(numbers["tau"]))
     estimator.refit_share_ = numbers["refit_share"]
+    estimator.stack_share_ = numbers["stack_share"]
     estimator.ramp_share_ = numbers["ramp_share"]
     estimator.path_weights_ = path["weight"]
     estimator.cv_results_ = {
@@ -95,6 +96,7 @@ def learned(estimator: Any) -> str | None:
             "tau": _number(estimator.tau_),
             "log_loss_bound": _number(results["log_loss_bound"]),
             "refit_share": _number(estimator.refit_share_),
+            "stack_share": _number(estimator.stack_share_),
             "ramp_share": _number(estimator.ramp_share_),
             "held_out_log_loss": [_number(results[name]) for name in _STAGES],
             "held_out_cost": _number(results["held_out_cost"]),
@@ -126,6 +128,8 @@ def set_learned(estimator: Any, content: dict[str, Any]) -> None:
     numbers = dict(zip(_STAGES, map(float, content["held_out_log_loss"]), strict=True))
     for name in ("tau", "refit_share", "ramp_share", "held_out_cost", "link_gap"):
         numbers[name] = float(content[name])
+    # Files of before there was one.
+    numbers["stack_share"] = float(content.get("stack_share", 0.0))
     numbers["C"] = float(content["c"])
     ratios = table(content["ratios"], ("tau", "log_loss", "score", "weight"))
     _set_results(estimator, numbers, path, ratios)

@@ -192,6 +192,7 @@ def test_model_files(noisy, tmp_path, monkeypatch):
         assert (again.predict_proba(Xt) == clf.predict_proba(Xt)).all()
         assert (again.predict(Xt) == clf.predict(Xt)).all()
         assert again.random_state == 3 and again.tau_ == clf.tau_
+        assert 0 < again.stack_share_ == clf.stack_share_ <= 1
     with pytest.raises(ValueError, match="several classes"):
         pl.GlmtronClassifier.load(path)
     # Ten lines are enough to predict from the file: those of the page, on a file with a ramp.
@@ -211,6 +212,10 @@ def test_model_files(noisy, tmp_path, monkeypatch):
         found: dict[str, np.ndarray] = {}
         exec(script, found)
         np.testing.assert_allclose(found["p"], pl.load(path).predict_proba(Xt), rtol=1e-9)
+    # A file of before there was a stacked fit.
+    del m["fitted"]["learned"]["stack_share"]
+    path.write_text(json.dumps(m))
+    assert pl.load(path).stack_share_ == 0
     broken = {**m, "classes": ["cod", "eel", "cod"]}
     path.write_text(json.dumps(broken))
     with pytest.raises(ValueError, match=r"classes\[2\]"):

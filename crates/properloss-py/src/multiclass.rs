@@ -234,6 +234,7 @@ impl Multiclass {
             ("C", self.inner.c),
             ("tau", self.inner.tau()),
             ("refit_share", self.inner.refit_share),
+            ("stack_share", self.inner.stack_share),
             ("ramp_share", self.inner.ramp_share),
             ("log_loss_path", path),
             ("log_loss_link", link),

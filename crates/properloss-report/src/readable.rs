@@ -15,10 +15,16 @@ pub(crate) fn readable(learned: Map<String, Value>) -> Map<String, Value> {
             ("tau", value) => put(&mut out, "tau of the link", value),
             ("slope_ratio", value) => put(&mut out, "largest slope ratio of the link", value),
             ("refit_share", value) => put(&mut out, "share of the refitted weights", value),
+            ("stack_share", value) => put(&mut out, "share of the stacked weights", value),
             ("ramp_share", value) => put(&mut out, "share of the ramp", value),
             ("held_out_cost", value) => put(&mut out, "held-out cost of the link, nats", value),
             ("held_out_log_loss", Value::Array(stages)) => {
-                for (stage, value) in ["path", "path and link", "result"].iter().zip(stages) {
+                // Several classes have a stage more.
+                let named: &[&str] = match stages.len() {
+                    4 => &["path", "path and link", "with the second fit", "result"],
+                    _ => &["path", "path and link", "result"],
+                };
+                for (stage, value) in named.iter().zip(stages) {
                     put(&mut out, &format!("held-out log-loss, {stage}"), value);
                 }
             }
@@ -84,5 +90,15 @@ mod tests {
             "Regularisation": [{"C": 1.0, "weight": 1.0}],
         });
         assert_eq!(Value::Object(readable(learned)), expected);
+    }
+
+    #[test]
+    fn several_classes_have_a_stage_more() {
+        let learned = json!({"held_out_log_loss": [4, 3, 2, 1], "stack_share": 0.5});
+        let Value::Object(learned) = learned else { panic!("an object") };
+        let told = readable(learned);
+        assert_eq!(told["held-out log-loss, with the second fit"], 2);
+        assert_eq!(told["held-out log-loss, result"], 1);
+        assert_eq!(told["share of the stacked weights"], 0.5);
     }
 }

@@ -68,6 +68,7 @@ pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
         "tau": number(fit.tau()),
         "log_loss_bound": number(fit.tau().ln()),
         "refit_share": number(fit.refit_share),
+        "stack_share": number(fit.stack_share),
         "ramp_share": number(fit.ramp_share),
         "held_out_log_loss": fit.held_out_log_loss.map(number),
         "held_out_cost": number(fit.held_out_cost()),

@@ -154,9 +154,10 @@ fn words(fit: &MulticlassFit) -> String {
     let [softmax, _, _, result] = fit.held_out_log_loss;
     format!(
         "held-out log-loss: softmax regression {softmax:.4}, result {result:.4}\n\
-         C {}, share of the second fit {}, of the ramps {}\n{}",
+         C {}, share of the second fit {}, of the stacked one {}, of the ramps {}\n{}",
         short(fit.c),
         short(fit.refit_share),
+        short(fit.stack_share),
         short(fit.ramp_share),
         guarantee(fit.tau()),
     )
