@@ -6,7 +6,7 @@
 
 use super::{Forecasts, Group};
 use crate::chain::{Pool, pooled};
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 
 /// How forecasts are put into bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +78,7 @@ pub fn reliability_bins(
     binning: Binning,
 ) -> Result<Vec<Bin>> {
     let (Binning::EqualWidth(count) | Binning::EqualCount(count)) = binning;
-    if count == 0 {
-        let expected = "at least 1";
-        return Err(Error::OutOfDomain { what: "the number of bins", value: 0.0, expected });
-    }
+    require("the number of bins", 0.0, "at least 1", count != 0)?;
     let forecasts = Forecasts::probabilities(probabilities, labels, weights)?;
     let mut before = 0.0;
     let mut bins: Vec<(usize, Bin)> = Vec::new();
