@@ -33,7 +33,11 @@ impl Offsets<'_> {
     /// Offset `i`; a negative one, which no checked matrix has, becomes huge.
     #[inline(always)]
     fn get(&self, i: usize) -> usize {
-        of_any!(self, Usize, offsets => offsets[i] as usize)
+        match self {
+            Self::I32(offsets) => offsets[i] as usize,
+            Self::I64(offsets) => offsets[i] as usize,
+            Self::Usize(offsets) => offsets[i],
+        }
     }
 }
 
