@@ -139,25 +139,13 @@ fn equal_width_bin(p: f64, count: usize) -> usize {
 }
 
 /// `ECE = Σ_bins weight |forecast - rate|`.
-pub fn expected_calibration_error(
-    probabilities: &[f64],
-    labels: &[u8],
-    weights: Option<&[f64]>,
-    binning: Binning,
-) -> Result<f64> {
-    let bins = reliability_bins(probabilities, labels, weights, binning)?;
-    Ok(bins.iter().map(|bin| bin.weight * (bin.forecast - bin.rate).abs()).sum())
+pub fn expected_calibration_error(bins: &[Bin]) -> f64 {
+    bins.iter().map(|bin| bin.weight * (bin.forecast - bin.rate).abs()).sum()
 }
 
 /// `MCE = max_bins |forecast - rate|`.
-pub fn maximum_calibration_error(
-    probabilities: &[f64],
-    labels: &[u8],
-    weights: Option<&[f64]>,
-    binning: Binning,
-) -> Result<f64> {
-    let bins = reliability_bins(probabilities, labels, weights, binning)?;
-    Ok(bins.iter().map(|bin| (bin.forecast - bin.rate).abs()).fold(0.0, f64::max))
+pub fn maximum_calibration_error(bins: &[Bin]) -> f64 {
+    bins.iter().map(|bin| (bin.forecast - bin.rate).abs()).fold(0.0, f64::max)
 }
 
 /// Murphy's decomposition of the Brier score over bins.
