@@ -18,7 +18,7 @@ from properloss import _core, _registry, _stream
 from properloss._card import CardMixin
 from properloss._docs import documented
 from properloss._export import ExportMixin
-from properloss._input import explain_not_finite, prediction_input, training_input
+from properloss._input import not_finite_explained, prediction_input, training_input
 from properloss._progress import CallbackBridge, CallbackSupportMixin, ProgressLine
 
 
@@ -166,25 +166,14 @@ class ProperClassifier(
             C-ordered ``float32`` and ``float64`` arrays are read where they lie; everything else
             is converted once. pandas, polars and Arrow tables keep their column names; columns of
             texts, categories, truth values and dates are encoded as the command line encodes them
-            (``coef_names_``), with the same bits. Without ``y``: a path or a list of paths (Parquet,
-            CSV; patterns such as ``"part-*.parquet"``), a ``pyarrow.dataset.Dataset``, a polars
-            ``LazyFrame``, or a re-iterable of batches ``(X, y)`` or ``(X, y, sample_weight)``. They
-            are decoded once into blocks on disk and need not fit into memory; ``n_rounds_`` then
-            says how often the blocks were asked (docs/scale.md).
+            (``coef_names_``), with the same bits.
+            {batches}
+            ``n_rounds_`` then says how often the blocks were asked (docs/scale.md).
         y : array-like of shape (n_samples,)
             Labels: any two values.
         sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights, not negative; a row of weight 0 counts as removed. Of files the name of a column.
-        label : str, default=None
-            The column of the labels in files and tables that are read batch by batch; the last one by
-            default.
-        memory_limit : int or str, default=None
-            Bytes (or ``"2GB"``) that reading batch by batch may take, about; 1 GB by default.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
+        {of_batches}
         """
         if is_streamed(X, y, label, memory_limit):
             self._fit_stream(X, sample_weight, label, memory_limit)
@@ -194,16 +183,11 @@ class ProperClassifier(
         line = self._progress_line()
         task = self._task(rows, labels, weights, line)
         end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
-        try:
+        with not_finite_explained(self, rows):
             fit = self._run(task)
-        except _core.NotFiniteError as error:
-            raise explain_not_finite(self, rows, error) from None
         self.classes_ = classes
         self._set_fit(fit)
-        if line is not None:
-            # A certified run may find the gap closed before its first iteration.
-            loss = self.history_["loss"][-1] if self.n_iter_ else np.nan
-            line.close(self.n_iter_, loss, self.termination_)
+        self._close(line)
         end_of_fit()
         self._warn_if_unfinished()
         return self
@@ -228,7 +212,11 @@ class ProperClassifier(
         self._set_fit(fit)
         self.n_features_in_ = columns
         set_names(self, source.names)
+        self._close(line)
+
+    def _close(self, line: ProgressLine | None) -> None:
         if line is not None:
+            # A certified run may find the gap closed before its first iteration.
             loss = self.history_["loss"][-1] if self.n_iter_ else np.nan
             line.close(self.n_iter_, loss, self.termination_)
 
@@ -356,10 +344,8 @@ class ProperClassifier(
         """What ``predict`` makes of checked rows; a value that is not finite is named."""
         check_is_fitted(self)
         rows = prediction_input(self, X)
-        try:
+        with not_finite_explained(self, rows):
             return predict(rows)
-        except _core.NotFiniteError as error:
-            raise explain_not_finite(self, rows, error) from None
 
     def predict_to(
         self,

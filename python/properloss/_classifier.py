@@ -19,11 +19,7 @@ from properloss import _certificate, _core, _multiclass, _registry
 from properloss._base import ProperClassifier, _checked, is_streamed, set_names
 from properloss._docs import documented
 from properloss._folds import CV, engine_folds
-from properloss._input import (
-    explain_not_finite,
-    meant_weights,
-    training_input,
-)
+from properloss._input import meant_weights, not_finite_explained, training_input
 from properloss._registry import keep
 from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results
 
@@ -205,10 +201,8 @@ class ProperLossClassifier(ProperClassifier):
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows. Columns of texts, categories, truth values and dates of a pandas, polars or Arrow
-            table are encoded as the command line encodes them. Without ``y``: a path or a list of paths (Parquet, CSV; patterns such as
-            ``"part-*.parquet"``), a ``pyarrow.dataset.Dataset``, a polars ``LazyFrame``, or a
-            re-iterable of batches ``(X, y)`` or ``(X, y, sample_weight)``. They are decoded once into
-            blocks on disk and need not fit into memory.
+            table are encoded as the command line encodes them.
+            {batches}
         y : array-like of shape (n_samples,)
             Labels: two values or more, of any type.
         sample_weight : array-like of shape (n_samples,) or str, default=None
@@ -216,16 +210,7 @@ class ProperLossClassifier(ProperClassifier):
         groups : array-like of shape (n_samples,), default=None
             Groups that the folds keep together: a number as ``cv`` is dealt as the command line's
             ``--group`` deals it, a splitter gets them.
-        label : str, default=None
-            The column of the labels in files and tables that are read batch by batch; the last one by
-            default.
-        memory_limit : int or str, default=None
-            Bytes (or ``"2GB"``) that reading batch by batch may take, about; 1 GB by default.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
+        {of_batches}
         """
         if is_streamed(X, y, label, memory_limit):
             check_blocks(self, groups)
@@ -251,10 +236,8 @@ class ProperLossClassifier(ProperClassifier):
                 cast("_core.Task", {}), X, y, sample_weight, classes
             )
             held_out: NDArray[Any] = np.full((np.size(all_labels), len(classes)), np.nan)
-            try:
+            with not_finite_explained(self, rows):
                 held_out[kept] = _multiclass.fit(self, rows, labels, weights, class_weight, folds)
-            except _core.NotFiniteError as error:
-                raise explain_not_finite(self, rows, error) from None
             results: dict[str, Any] = getattr(self, "cv_results_")
             results["held_out_scores"] = held_out
             end_of_fit()
@@ -263,17 +246,8 @@ class ProperLossClassifier(ProperClassifier):
         line = self._progress_line()
         task = self._task(rows, labels, weights, line, folds["folds"])
         end_of_fit = self._start_callbacks(task, X, y, sample_weight, classes)
-        settings = {
-            "cv": folds["count"],
-            "seed": folds["seed"],
-            "refit": self.refit,
-            "smoothness": [float(value) for value in self.smoothness],
-            "class_weight": class_weight,
-        }
-        try:
-            fit = _core.fit(task, "proper", settings)
-        except _core.NotFiniteError as error:
-            raise explain_not_finite(self, rows, error) from None
+        with not_finite_explained(self, rows):
+            fit = _core.fit(task, "proper", _settings(self, folds, class_weight))
         self._set_fit(fit)
         if groups is not None:
             self._forget_bound()
@@ -451,12 +425,19 @@ def block_settings(
     factors = [float(factor) for factor in factors]
     if factors[0] != factors[1]:
         warnings.warn(_CLASS_WEIGHT, UserWarning, stacklevel=4)
+    return _settings(estimator, folds, factors)
+
+
+def _settings(
+    estimator: ProperLossClassifier, folds: dict[str, Any], class_weight: list[float]
+) -> dict[str, Any]:
+    """The parameters as options of the engine."""
     return {
         "cv": folds["count"],
         "seed": folds["seed"],
         "refit": estimator.refit,
         "smoothness": [float(value) for value in estimator.smoothness],
-        "class_weight": factors,
+        "class_weight": class_weight,
     }
 
 

@@ -38,6 +38,21 @@ Parameters
 ----------
 X : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
     Scores or probabilities, as in ``fit``.""",
+    "batches": """\
+Without ``y``: a path or a list of paths (Parquet, CSV; patterns such as ``"part-*.parquet"``), a
+``pyarrow.dataset.Dataset``, a polars ``LazyFrame``, or a re-iterable of batches ``(X, y)`` or
+``(X, y, sample_weight)``. They are decoded once into blocks on disk and need not fit into memory.""",
+    "of_batches": """\
+label : str, default=None
+    The column of the labels in files and tables that are read batch by batch; the last one by
+    default.
+memory_limit : int or str, default=None
+    Bytes (or ``"2GB"``) that reading batch by batch may take, about; 1 GB by default.
+
+Returns
+-------
+self : object
+    The fitted classifier.""",
     "held_out": """\
 X, y : data
     Rows and labels that were not used to fit it.""",
@@ -110,6 +125,9 @@ scaling : {"standardise", "none", "unit-rows", "max-norm"}, default="standardise
     "max_iter": """\
 max_iter : int, default=1000
     At most this many iterations.""",
+    "tol": """\
+tol : float, default=1e-6
+    Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.""",
     "beside": """\
 missing : {"error", "mean"}, default="error"
     Whether missing values are refused or filled, with the mean of the column or the shares of its
@@ -140,6 +158,18 @@ link_ : PiecewiseLink
     The learned link; it takes ``linear_score(X)``.
 loss_ : CanonicalLoss
     The learned loss.""",
+    "to_classes": """\
+{beside}
+
+Attributes
+----------
+{classes}""",
+    "short_course": """\
+{threshold}
+history_ : dict of str to ndarray
+    One entry an iteration.
+{course}
+{features}""",
     "threshold": """\
 threshold_ : float
     The score at which the probability is 1/2.""",

@@ -7,6 +7,8 @@ else is converted once. Values are checked by the engine, which names the row an
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -206,19 +208,25 @@ def as_rows(X: Any) -> Rows:
     )
 
 
-def explain_not_finite(estimator: Any, rows: Rows, error: NotFiniteError) -> ValueError:
-    """The engine's error in scikit-learn's words, with the place."""
-    _, row, column = error.args
+@contextmanager
+def not_finite_explained(estimator: Any, rows: Rows) -> Iterator[None]:
+    """In it the engine's error about a value is one in scikit-learn's words, with the place."""
+    try:
+        yield
+    except NotFiniteError as error:
+        words, row, column = error.args
+    else:
+        return
     names = getattr(estimator, "feature_names_in_", None)
     name = "" if names is None or column >= len(names) else f" ({names[column]!r})"
-    place = f"The first such value is in row {row}, column {column}{name}."
     values = rows if isinstance(rows, np.ndarray) else rows[2]
     try:
         assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
     except ValueError as sklearn_error:
         first, *rest = str(sklearn_error).split("\n", 1)
-        return ValueError("\n".join([f"{first} {place}", *rest]))
-    return ValueError(str(error.args[0]))
+        place = f"The first such value is in row {row}, column {column}{name}."
+        words = "\n".join([f"{first} {place}", *rest])
+    raise ValueError(words)
 
 
 def _arrow_table(X: Any) -> Any:
@@ -238,8 +246,8 @@ __all__ = [
     "Rows",
     "as_rows",
     "encode_labels",
-    "explain_not_finite",
     "meant_weights",
+    "not_finite_explained",
     "prediction_input",
     "training_input",
 ]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from properloss import _core
 from properloss._base import ProperClassifier
-from properloss._input import explain_not_finite, prediction_input
+from properloss._input import not_finite_explained, prediction_input
 from properloss.plotting._axes import finite_column
 
 #: Longest table of ``cv_results_`` that the page shows.
@@ -167,10 +167,8 @@ def _side(model: Any, title: str, X: Any) -> _core._Side:
     from properloss._model_file import text_of
 
     rows = prediction_input(model, X)
-    try:
+    with not_finite_explained(model, rows):
         scores = model._model.scores(rows)
-    except _core.NotFiniteError as error:
-        raise explain_not_finite(model, rows, error) from None
     return title, text_of(model), classes, details, scores, rows
 
 

@@ -55,11 +55,7 @@ class BregmanTronClassifier(ProperClassifier):
     {max_iter}
     tol : float, default=1e-5
         Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
-    {beside}
-
-    Attributes
-    ----------
-    {classes}
+    {to_classes}
     {learned}
     {threshold}
     history_ : dict of str to ndarray
@@ -168,11 +164,7 @@ class CertifiedClassifier(ProperClassifier):
     {max_iter}
     tol : float, default=1e-9
         Stops when ``gap`` is at most ``tol`` times the largest norm of a row.
-    {beside}
-
-    Attributes
-    ----------
-    {classes}
+    {to_classes}
     {learned}
     {threshold}
     history_ : dict of str to ndarray
@@ -226,22 +218,13 @@ class SlisotronClassifier(ProperClassifier):
         Length of the gradient step: 1 over the largest curvature, 1, or a number.
     {scaled}
     {max_iter}
-    tol : float, default=1e-6
-        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
-    {beside}
-
-    Attributes
-    ----------
-    {classes}
+    {tol}
+    {to_classes}
     link_ : IsotonicLink
         The learned link; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss
         The learned loss.
-    {threshold}
-    history_ : dict of str to ndarray
-        One entry an iteration.
-    {course}
-    {features}
+    {short_course}
 
     Examples
     --------
@@ -280,22 +263,13 @@ class GlmtronClassifier(ProperClassifier):
         Length of the gradient step: a line search, 1, or a number.
     {scaled}
     {max_iter}
-    tol : float, default=1e-6
-        Stops when loss and weights hardly change; 0 makes ``max_iter`` iterations.
-    {beside}
-
-    Attributes
-    ----------
-    {classes}
+    {tol}
+    {to_classes}
     link_ : InverseLink
         The link; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss or CompositeLoss
         Its canonical loss where that is finite, else log-loss under it.
-    {threshold}
-    history_ : dict of str to ndarray
-        One entry an iteration.
-    {course}
-    {features}
+    {short_course}
 
     Examples
     --------
@@ -350,11 +324,7 @@ class CanonicalLossClassifier(ProperClassifier):
         At most this many Newton steps.
     tol : float, default=1e-10
         The norm of the gradient to reach.
-    {beside}
-
-    Attributes
-    ----------
-    {classes}
+    {to_classes}
     link_ : InverseLink
         The link of the loss; it takes ``linear_score(X)``.
     loss_ : CanonicalLoss or CompositeLoss

@@ -52,6 +52,15 @@ def data():
     return X, (rng.random(300) < p).astype(int)
 
 
+@pytest.fixture(scope="session")
+def table():
+    """Loans, as the days with real tables have them."""
+    pytest.importorskip("pandas")
+    from loans import loans
+
+    return loans(2000)
+
+
 @pytest.fixture(autouse=True)
 def _quiet():
     """Short runs do not converge, and say so."""

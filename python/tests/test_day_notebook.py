@@ -24,11 +24,6 @@ pd = pytest.importorskip("pandas")
 
 
 @pytest.fixture(scope="module")
-def table() -> Any:
-    return loans(2000)
-
-
-@pytest.fixture(scope="module")
 def new() -> Any:
     return loans(600, seed=5, purposes=("car", "house", "boat"))
 

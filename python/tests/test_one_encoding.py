@@ -26,11 +26,6 @@ FIT = "--label default --missing mean --weight weight --ignore loan_id,customer 
 
 
 @pytest.fixture(scope="module")
-def table() -> Any:
-    return loans(2000)
-
-
-@pytest.fixture(scope="module")
 def new() -> Any:
     """Rows to predict, with a purpose that is new and values that are missing."""
     return loans(300, seed=1, purposes=("car", "house", "boat"))

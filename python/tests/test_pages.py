@@ -116,3 +116,20 @@ def test_the_rust_example_is_the_tested_one():
         return code
 
     assert example("docs/start/rust.md") == example("crates/properloss/README.md")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_file_that_a_map_names_is_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.(?:rs|py))`", text)
+    assert len(named) > 20
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    tree = {f"/{file}" for file in listed.stdout.splitlines()}
+    tree |= {f"/{folder}" for file in listed.stdout.splitlines() for folder in pathlib.Path(file).parents}
+    # Data that a checkout may have beside it.
+    named = {name for name in named if not name.startswith(("../", "mnist", "fashion-mnist"))}
+    ends = {name: "/" + name.removeprefix(".../").rstrip("/") for name in named}
+    missing = [name for name, end in ends.items() if not any(path.endswith(end) for path in tree)]
+    assert not missing

@@ -33,6 +33,11 @@ impl<'a> Failing<'a> {
         assert_eq!(self.sandbox.leftovers(), [""; 0], "properloss {line}");
     }
 
+    /// One command a line.
+    fn run_all(&mut self, lines: &str) {
+        lines.lines().for_each(|line| self.run(line.trim_start()));
+    }
+
     /// A file with this content, and a fit to it.
     fn fit(&mut self, name: &str, content: impl AsRef<[u8]>, more: &str) {
         self.sandbox.write(name, content);
@@ -113,58 +118,60 @@ fn models() {
     sandbox.write("good.csv", GOOD);
     sandbox.succeed("fit good.csv -o model.json --loss-out loss.json --method logistic --l2 1");
     let model = sandbox.read("model.json");
-    let mut bad = Failing::new("bad-models", &sandbox);
     sandbox.write("newer.json", model.replacen("\"version\": 1", "\"version\": 3", 1));
-    bad.run("predict newer.json good.csv -o out.json");
     // Cut at a place that no digit of a float moves.
-    let half = model.find("\"link\"").expect("a model has a link");
-    sandbox.write("cut.json", &model[..half]);
-    bad.run("predict cut.json good.csv -o out.json");
-    bad.run("predict loss.json good.csv -o out.json");
-    bad.run("inspect good.csv");
-    bad.run("inspect nowhere.json");
-    bad.run("predict good.csv model.json -o out.json");
-    sandbox.write("empty.json", "");
-    bad.run("transfer empty.json good.csv -o out.json");
-    sandbox.write("other.json", "{\"hello\": 1}\n");
-    bad.run("evaluate other.json good.csv");
+    sandbox.write("cut.json", &model[..model.find("\"link\"").expect("a model has a link")]);
     sandbox.write("unknown-link.json", model.replacen("\"sigmoid\"", "\"sigmund\"", 1));
-    bad.run("predict unknown-link.json good.csv -o out.json");
-    let piecewise = |u: &str| {
-        format!(
-            "{{\"format\": \"properloss-loss\", \"version\": 1, \"link\": {{\"kind\": \
-             \"piecewise\", \"z\": [0, 1, 2], \"u\": [{u}]}}}}"
-        )
-    };
-    sandbox.write("falling.json", piecewise("0, 1.5, 1"));
-    bad.run("transfer falling.json good.csv -o out.json");
-    sandbox.write("short-link.json", piecewise("0, 0.5, 0.9"));
-    bad.run("transfer short-link.json good.csv -o out.json");
+    for (name, u) in [("falling.json", "0, 1.5, 1"), ("short-link.json", "0, 0.5, 0.9")] {
+        let link = format!("{{\"kind\": \"piecewise\", \"z\": [0, 1, 2], \"u\": [{u}]}}");
+        let file = format!("{{\"format\": \"properloss-loss\", \"version\": 1, \"link\": {link}}}");
+        sandbox.write(name, file);
+    }
     let relative = r#"{"format": "properloss-loss", "version": 1, "link": {"kind": "relative",
         "base": {"kind": "builtin", "name": "sigmoid"}, "p": [0, 1], "v": [0.1, 0.9]}}"#;
-    sandbox.write("bounded.json", relative);
-    bad.run("transfer bounded.json good.csv -o out.json --l2 0 --loss-kind canonical");
-    sandbox.write("renamed.csv", "a,c,y\n1,2,no\n");
-    bad.run("predict model.json renamed.csv -o out.json");
-    sandbox.write("text.csv", "a,b,y\n1,2,no\n2,many,yes\n");
-    bad.run("predict model.json text.csv -o out.json");
-    sandbox.write("hole.csv", "a,b\n1,2\n,3\n");
-    bad.run("predict model.json hole.csv -o out.json");
-    sandbox.write("ragged.csv", "a,b\n1,2\n1\n");
-    bad.run("predict model.json ragged.csv -o out.json");
-    sandbox.write("header-only.csv", "a,b\n");
-    bad.run("predict model.json header-only.csv -o out.json");
-    sandbox.write("classes.csv", "a,b,y\n1,2,no\n2,1,perhaps\n");
-    bad.run("evaluate model.json classes.csv");
-    sandbox.write("no-label.csv", "a,b\n1,2\n");
-    bad.run("evaluate model.json no-label.csv");
-    sandbox.write("wide.svm", "1 1:2 3:1\n");
-    bad.run("predict model.json wide.svm -o out.json");
-    sandbox.write("colours.csv", "c,y\nred,0\nblue,1\nred,0\nblue,1\n");
+    for (name, content) in [
+        ("empty.json", ""),
+        ("other.json", "{\"hello\": 1}\n"),
+        ("bounded.json", relative),
+        ("renamed.csv", "a,c,y\n1,2,no\n"),
+        ("text.csv", "a,b,y\n1,2,no\n2,many,yes\n"),
+        ("hole.csv", "a,b\n1,2\n,3\n"),
+        ("ragged.csv", "a,b\n1,2\n1\n"),
+        ("header-only.csv", "a,b\n"),
+        ("classes.csv", "a,b,y\n1,2,no\n2,1,perhaps\n"),
+        ("no-label.csv", "a,b\n1,2\n"),
+        ("wide.svm", "1 1:2 3:1\n"),
+        ("colours.csv", "c,y\nred,0\nblue,1\nred,0\nblue,1\n"),
+        ("green.csv", "c\nred\ngreen\n"),
+    ] {
+        sandbox.write(name, content);
+    }
     sandbox.succeed("fit colours.csv -o colours.json --method logistic --l2 1");
-    sandbox.write("green.csv", "c\nred\ngreen\n");
-    bad.run("predict colours.json green.csv -o out.json --unknown-category error");
-    bad.run("predict colours.json wide.svm -o out.json");
+    let mut bad = Failing::new("bad-models", &sandbox);
+    bad.run_all(
+        "predict newer.json good.csv -o out.json
+        predict cut.json good.csv -o out.json
+        predict loss.json good.csv -o out.json
+        inspect good.csv
+        inspect nowhere.json
+        predict good.csv model.json -o out.json
+        transfer empty.json good.csv -o out.json
+        evaluate other.json good.csv
+        predict unknown-link.json good.csv -o out.json
+        transfer falling.json good.csv -o out.json
+        transfer short-link.json good.csv -o out.json
+        transfer bounded.json good.csv -o out.json --l2 0 --loss-kind canonical
+        predict model.json renamed.csv -o out.json
+        predict model.json text.csv -o out.json
+        predict model.json hole.csv -o out.json
+        predict model.json ragged.csv -o out.json
+        predict model.json header-only.csv -o out.json
+        evaluate model.json classes.csv
+        evaluate model.json no-label.csv
+        predict model.json wide.svm -o out.json
+        predict colours.json green.csv -o out.json --unknown-category error
+        predict colours.json wide.svm -o out.json",
+    );
     bad.check();
 }
 
@@ -172,58 +179,58 @@ fn models() {
 fn options_and_outputs() {
     let sandbox = Sandbox::new("bad-options");
     sandbox.write("good.csv", GOOD);
+    sandbox.write("p.csv", "p,y\n0.1,0\n0.7,1\n0.2,0\n0.9,1\n0.4,1\n0.3,0\n");
+    sandbox.write("q.csv", "p,y\n0.1,0\n1.7,1\n0.2,0\n0.9,1\n");
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     let mut bad = Failing::new("bad-options", &sandbox);
-    bad.run("fit good.csv -o nowhere/model.json");
-    bad.run("fit good.csv -o folder");
-    bad.run("fit good.csv -o out.json --loss-out out.json");
-    bad.run("fit good.csv -o out.json --loss-out nowhere/loss.json");
-    bad.run("fit good.csv -o out.json --method labels --max-iter 0");
-    bad.run("fit good.csv -o out.json --method labels --tol nan");
-    bad.run("fit good.csv -o out.json --method labels --step 0");
-    bad.run("fit good.csv -o out.json --step quickly");
-    bad.run("fit good.csv -o out.json --method labels --slope-min 2 --slope-max 1");
-    bad.run("fit good.csv -o out.json --method labels --kappa 2");
-    bad.run("fit good.csv -o out.json --method labels --l2=-1");
-    bad.run("fit good.csv -o out.json --method labels --max-norm 0");
-    bad.run("fit good.csv -o out.json --method labels --link sigmoid");
-    bad.run("fit good.csv -o out.json --method glmtron --link sigmund");
-    bad.run("fit good.csv -o out.json --method glmtron --link clipped-line:1");
-    bad.run("fit good.csv -o out.json --method glmtron --link clipped-line:one,2");
-    bad.run("fit good.csv -o out.json --method canonical");
-    bad.run(
-        "fit good.csv -o out.json --method canonical --link cauchy --loss-kind canonical --l2 0",
+    bad.run_all(
+        "fit good.csv -o nowhere/model.json
+        fit good.csv -o folder
+        fit good.csv -o out.json --loss-out out.json
+        fit good.csv -o out.json --loss-out nowhere/loss.json
+        fit good.csv -o out.json --method labels --max-iter 0
+        fit good.csv -o out.json --method labels --tol nan
+        fit good.csv -o out.json --method labels --step 0
+        fit good.csv -o out.json --step quickly
+        fit good.csv -o out.json --method labels --slope-min 2 --slope-max 1
+        fit good.csv -o out.json --method labels --kappa 2
+        fit good.csv -o out.json --method labels --l2=-1
+        fit good.csv -o out.json --method labels --max-norm 0
+        fit good.csv -o out.json --method labels --link sigmoid
+        fit good.csv -o out.json --method glmtron --link sigmund
+        fit good.csv -o out.json --method glmtron --link clipped-line:1
+        fit good.csv -o out.json --method glmtron --link clipped-line:one,2
+        fit good.csv -o out.json --method canonical
+        fit good.csv -o out.json --method canonical --link cauchy --loss-kind canonical --l2 0
+        fit good.csv -o out.json --method logistic --slope-min 0.1
+        fit good.csv -o out.json --certificate c.json --method labels
+        fit good.csv -o out.json --certified --certificate c.txt
+        fit good.csv -o out.json --certified --theta 1
+        fit good.csv -o out.json --max-iter 10
+        fit good.csv -o out.json --cv 1
+        fit good.csv -o out.json --class-weight 1
+        fit good.csv -o out.json --class-weight 0,1
+        fit good.csv -o out.json --test-share 1
+        fit good.csv -o out.json --delimiter ab
+        fit good.csv -o out.json --threads 0
+        fit good.csv
+        fit good.csv -o out.json --method lables
+        fit good.csv -o out.json --slope-mim 1
+        fot good.csv
+        compare good.csv --folds 1
+        compare good.csv --folds 4
+        compare good.csv --method labels
+        calibrate good.csv -o out.json
+        calibrate good.csv -o out.json --score c
+        calibrate good.csv -o out.json --score y
+        calibrate p.csv --model out.csv
+        calibrate q.csv -o out.json --kind probabilities
+        predict model.json good.csv --threshold 2 -o out.json
+        synth --rows 0 -o out.csv
+        synth single-index --noise 0.5 -o out.csv
+        synth single-index --floor 0.9 --ceiling 0.1 -o out.csv
+        demo --out good.csv",
     );
-    bad.run("fit good.csv -o out.json --method logistic --slope-min 0.1");
-    bad.run("fit good.csv -o out.json --certificate c.json --method labels");
-    bad.run("fit good.csv -o out.json --certified --certificate c.txt");
-    bad.run("fit good.csv -o out.json --certified --theta 1");
-    bad.run("fit good.csv -o out.json --max-iter 10");
-    bad.run("fit good.csv -o out.json --cv 1");
-    bad.run("fit good.csv -o out.json --class-weight 1");
-    bad.run("fit good.csv -o out.json --class-weight 0,1");
-    bad.run("fit good.csv -o out.json --test-share 1");
-    bad.run("fit good.csv -o out.json --delimiter ab");
-    bad.run("fit good.csv -o out.json --threads 0");
-    bad.run("fit good.csv");
-    bad.run("fit good.csv -o out.json --method lables");
-    bad.run("fit good.csv -o out.json --slope-mim 1");
-    bad.run("fot good.csv");
-    bad.run("compare good.csv --folds 1");
-    bad.run("compare good.csv --folds 4");
-    bad.run("compare good.csv --method labels");
-    bad.run("calibrate good.csv -o out.json");
-    bad.run("calibrate good.csv -o out.json --score c");
-    bad.run("calibrate good.csv -o out.json --score y");
-    sandbox.write("p.csv", "p,y\n0.1,0\n0.7,1\n0.2,0\n0.9,1\n0.4,1\n0.3,0\n");
-    bad.run("calibrate p.csv --model out.csv");
-    sandbox.write("q.csv", "p,y\n0.1,0\n1.7,1\n0.2,0\n0.9,1\n");
-    bad.run("calibrate q.csv -o out.json --kind probabilities");
-    bad.run("predict model.json good.csv --threshold 2 -o out.json");
-    bad.run("synth --rows 0 -o out.csv");
-    bad.run("synth single-index --noise 0.5 -o out.csv");
-    bad.run("synth single-index --floor 0.9 --ceiling 0.1 -o out.csv");
-    bad.run("demo --out good.csv");
     bad.check();
 }
 

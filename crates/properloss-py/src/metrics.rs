@@ -53,10 +53,8 @@ pub fn metric_calibration(
     let binning =
         if equal_width { Binning::EqualWidth(n_bins) } else { Binning::EqualCount(n_bins) };
     with_columns(py, &columns, |p, y, w| {
-        Ok((
-            metrics::expected_calibration_error(p, y, w, binning)?,
-            metrics::maximum_calibration_error(p, y, w, binning)?,
-        ))
+        let bins = metrics::reliability_bins(p, y, w, binning)?;
+        Ok((metrics::expected_calibration_error(&bins), metrics::maximum_calibration_error(&bins)))
     })
 }
 

@@ -10,7 +10,7 @@
 //! near by quadrature or a closed form, far as differences of potentials that do not cancel, and for
 //! piecewise-affine links by positive sums over the pieces.
 
-use crate::error::{Error, Result, finite, same_length};
+use crate::error::{Error, Result, finite, require, same_length};
 use crate::link::{InverseLink, is_probability};
 
 /// `D_U(a, b) = U(a) - U(b) - (a - b) u(b)`, for scores `a` and `b`.
@@ -95,10 +95,7 @@ fn check_sample(what: &'static str, values: &[f64], weights: Option<&[f64]>) -> 
         return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
     }
     let total: f64 = weights.iter().sum();
-    if !(total.is_finite() && total > 0.0) {
-        let expected = "finite and above 0";
-        return Err(Error::OutOfDomain { what: "sum of weights", value: total, expected });
-    }
+    require("sum of weights", total, "finite and above 0", total.is_finite() && total > 0.0)?;
     Ok(())
 }
 

@@ -327,6 +327,27 @@ pub(crate) fn same_length(
     Err(Error::LengthMismatch { what, length, other, other_length })
 }
 
+/// `value` is as it must be, `expected` in words.
+pub(crate) fn require(
+    what: &'static str,
+    value: f64,
+    expected: &'static str,
+    holds: bool,
+) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::OutOfDomain { what, value, expected }) }
+}
+
+/// The same of one of many values.
+pub(crate) fn require_at(
+    what: &'static str,
+    index: usize,
+    value: f64,
+    expected: &'static str,
+    holds: bool,
+) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::ElementOutOfDomain { what, index, value, expected }) }
+}
+
 /// Every value is one of those that `valid` takes, `expected` in words.
 pub(crate) fn each(
     what: &'static str,

@@ -2,6 +2,10 @@
 #![doc = include_str!("../doc/front.md")]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[path = "../tests/congruence/mod.rs"]
+mod congruence;
+
 pub mod bregman;
 pub mod calibration_certificate;
 pub mod certify;

@@ -112,7 +112,7 @@ fn theorem_2_and_corollary() {
         let delta = largest_delta(g.abs(), p, max_norm);
         assert!(p * delta <= 0.25 * (1.0 + 1e-12));
         if c == 1.0 && n_v <= n_u && delta > 0.0 {
-            let rate = p / n_v * corollary_rate(delta, p, epsilon, steep_end);
+            let rate = p / n_v * corollary_rate(delta, p, closeness);
             assert!(decrease >= rate - rounding);
             if epsilon <= 2.0 / 3.0 * f(delta) || steep_end && epsilon <= f(delta) {
                 let paper = paper_claim(p, delta, n_v);
@@ -216,19 +216,20 @@ fn constants_by_hand() {
 /// steep end) and (2) hold for every δ; (3) gives 1.58.
 #[test]
 fn corollary_constants() {
+    let unit = |epsilon, steep_end| Closeness { epsilon, slope_min: 1.0, steep_end };
     for k in 0..=400 {
         let d = 10_f64.powf(-6.0 + 7.0 * f64::from(k) / 400.0);
-        let slack = corollary_rate(d, 1.0, 2.0 / 3.0 * f(d), false) - f(d);
+        let slack = corollary_rate(d, 1.0, unit(2.0 / 3.0 * f(d), false)) - f(d);
         let exact = 2.0 * d * d * (27.0 * d * d + 34.0 * d + 9.0)
             / (9.0 * (1.0 + d).powi(2) * (5.0 * d + 3.0));
         assert!((slack - exact).abs() <= 1e-14 * (1.0 + d), "{d}: {slack} {exact}");
-        let slack = corollary_rate(d, 0.5, f(d), false) - f(d);
+        let slack = corollary_rate(d, 0.5, unit(f(d), false)) - f(d);
         let exact = 2.0 * d.powi(3) / ((1.0 + d) * (1.0 + 2.0 * d));
         assert!((slack - exact).abs() <= 1e-14 * (1.0 + d), "{d}: {slack} {exact}");
-        let slack = corollary_rate(d, 1.0, f(d), true) - f(d);
+        let slack = corollary_rate(d, 1.0, unit(f(d), true)) - f(d);
         assert!((slack - exact).abs() <= 1e-14 * (1.0 + d), "{d}: {slack} {exact}");
         if d <= 1.0 {
-            assert!(corollary_rate(d, 1.0, d / 8.0, false) >= 1.58 * d);
+            assert!(corollary_rate(d, 1.0, unit(d / 8.0, false)) >= 1.58 * d);
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The default estimator of several classes: against independent fits, under changes that must not
 //! matter, and on the inputs that break estimators.
 
+mod congruence;
+
+use congruence::Congruence;
 use properloss::Error;
 use properloss::link::vector::VectorLink;
 use properloss::multiclass::{
@@ -8,20 +11,6 @@ use properloss::multiclass::{
 };
 use properloss::proper::{Folds, ProperLoss};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
-
-struct Congruence(u64);
-
-impl Congruence {
-    fn uniform(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
 
 struct Data {
     x: Vec<f64>,

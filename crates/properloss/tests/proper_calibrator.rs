@@ -1,6 +1,9 @@
 //! The calibrator: ranking strictly kept, probabilities strictly inside, never much worse than what
 //! it starts from.
 
+mod congruence;
+
+use congruence::Congruence;
 use proptest::prelude::*;
 
 use properloss::Error;
@@ -8,18 +11,13 @@ use properloss::link::{InverseLink, Sigmoid};
 use properloss::metrics::{auc, log_loss};
 use properloss::proper::{Calibrator, ScoreKind};
 
-fn uniform(state: &mut u64) -> f64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 11) as f64 / (1u64 << 53) as f64
-}
-
 /// Scores spread over `[-spread, spread]`, labels from `P = truth(score)`.
 fn scored(rows: usize, seed: u64, spread: f64, truth: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<u8>) {
-    let mut state = seed.wrapping_mul(77).wrapping_add(3);
+    let mut random = Congruence(seed.wrapping_mul(77).wrapping_add(3));
     (0..rows)
         .map(|_| {
-            let z = spread * (2.0 * uniform(&mut state) - 1.0);
-            (z, u8::from(uniform(&mut state) < truth(z)))
+            let z = spread * (2.0 * random.uniform() - 1.0);
+            (z, u8::from(random.uniform() < truth(z)))
         })
         .unzip()
 }

@@ -1,6 +1,9 @@
 //! Questions that come from outside: out of order, of another length, or meant for other rows, they
 //! are refused, and so are answers to other questions.
 
+mod congruence;
+
+use congruence::Congruence;
 use std::sync::Mutex;
 
 use properloss::Error;
@@ -104,11 +107,8 @@ impl Blocks for Two<'_> {
 }
 
 fn rows(columns: usize) -> (Vec<f64>, Vec<u8>) {
-    let mut state = 7u64;
-    let mut next = || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-    };
+    let mut random = Congruence(7);
+    let mut next = || random.uniform() - 0.5;
     let x: Vec<f64> = (0..80 * columns).map(|_| 4.0 * next()).collect();
     let labels = (0..80).map(|i| u8::from(x[i * columns] + next() > 0.0)).collect();
     (x, labels)

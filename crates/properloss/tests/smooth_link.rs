@@ -1,10 +1,13 @@
 //! The smooth link: its promises on any input, its minima against Clarabel and against another
 //! program, and the changes of the rows that must not matter.
 
+mod congruence;
+
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, ExponentialConeT, IPSolver, SolverStatus, SupportedConeT,
 };
+use congruence::Congruence;
 use proptest::prelude::*;
 
 use properloss::link::{InverseLink, RelativeLink, Sigmoid};
@@ -62,13 +65,8 @@ fn check_promises(v: &PiecewiseAffine, scores: &[f64]) -> Result<f64, TestCaseEr
 fn hard_rows() -> impl Strategy<Value = (Vec<f64>, Vec<u8>, Vec<f64>, usize)> {
     let sizes = (4usize..160, 2usize..7, 0u8..8, 0u8..4, any::<u64>());
     sizes.prop_map(|(rows, folds, scores, weights, seed)| {
-        let mut state = seed;
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut random = Congruence(seed);
+        let mut uniform = || random.uniform();
         let (mut z, mut y, mut w) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rows {
             let u = uniform();
@@ -239,12 +237,8 @@ fn weights_count_rows() {
 #[test]
 fn a_hundred_thousand_rows_find_the_truth() {
     let n = 100_000;
-    let mut state = 5u64;
-    let mut uniform = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = Congruence(5);
+    let mut uniform = || random.uniform();
     let truth = |z: f64| 0.15 + 0.7 * Sigmoid.u(1.5 * z + 0.5);
     let z: Vec<f64> = (0..n).map(|_| 8.0 * uniform() - 4.0).collect();
     let y: Vec<u8> = z.iter().map(|&z| u8::from(uniform() < truth(z))).collect();
@@ -408,13 +402,8 @@ impl Reference {
 fn the_minima_are_clarabels() {
     let mut compared = 0;
     for seed in 0..12u64 {
-        let mut state = seed.wrapping_mul(99).wrapping_add(7);
-        let mut uniform = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut random = Congruence(seed.wrapping_mul(99).wrapping_add(7));
+        let mut uniform = || random.uniform();
         // Multiples of 1/8: every score a cell of its own.
         let z: Vec<f64> = (0..60).map(|_| (64.0 * uniform()).floor() / 8.0 - 4.0).collect();
         let y: Vec<u8> = z

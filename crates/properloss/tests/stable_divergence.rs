@@ -1,5 +1,8 @@
 //! Divergences of a learned link against exact rational arithmetic.
 
+mod congruence;
+
+use congruence::Congruence;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 use properloss::link::{InverseLink, PiecewiseLink};
@@ -56,11 +59,8 @@ impl Oracle {
 
 /// 2,000 knots with uneven gaps and slopes.
 fn link(seed: u64) -> PiecewiseLink {
-    let mut state = seed;
-    let mut uniform = move || {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = Congruence(seed);
+    let mut uniform = move || random.uniform();
     let mut column = |start: f64, width: f64| {
         let steps: Vec<f64> = (0..1999).map(|_| 10f64.powf(-3.0 * uniform())).collect();
         let total: f64 = steps.iter().sum();

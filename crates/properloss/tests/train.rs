@@ -349,15 +349,19 @@ fn glmtron_takes_any_link_even_one_without_a_finite_loss() {
     }
 }
 
+/// A link from 0.05 to 0.9.
+fn with_floor() -> Arc<dyn InverseLink> {
+    let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
+    Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap())
+}
+
 /// A floor and a ceiling: the loss has no lower bound, the penalty holds it, and at the minimum
 /// `E[(u(z) - y) x] + l2 w = 0` as for any other link.
 #[test]
 fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
     let (x, y) = gaussians(400, 14);
     let sample = two_columns(&x, &y);
-    let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
-    let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
-    for link in [link::by_name("cauchy", &[]).unwrap(), floor] {
+    for link in [link::by_name("cauchy", &[]).unwrap(), with_floor()] {
         let trainer = CanonicalLossTrainer::new(link)
             .with_scaling(Scaling::None)
             .with_kind(LossKind::Canonical);
@@ -384,11 +388,9 @@ fn a_loss_without_lower_bound_is_transferred_under_a_penalty() {
 fn log_loss_under_a_link_with_a_floor_is_minimised_without_a_penalty() {
     let (x, y) = gaussians(400, 14);
     let sample = two_columns(&x, &y);
-    let v = PiecewiseAffine::new(vec![0.0, 0.4, 1.0], vec![0.05, 0.3, 0.9]).unwrap();
-    let floor: Arc<dyn InverseLink> = Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
     let probit = link::by_name("probit", &[]).unwrap();
     for (link, asked) in
-        [(link::by_name("cauchy", &[]).unwrap(), false), (floor, false), (probit, true)]
+        [(link::by_name("cauchy", &[]).unwrap(), false), (with_floor(), false), (probit, true)]
     {
         let mut trainer = CanonicalLossTrainer::new(link).with_scaling(Scaling::None);
         if asked {

@@ -110,13 +110,10 @@ fn count_words(sum: f64, rows: usize, talk: Talk) {
 fn load_groups(
     args: &DataArgs,
     path: &Path,
-    (encoder, rows): (&Encoder, usize),
+    shape: (&Encoder, usize),
     options: &ReadOptions,
 ) -> Result<Option<Vec<u32>>> {
-    if args.group.is_none() {
-        return Ok(None);
-    }
-    groups_of(args, &source(path)?, (encoder, rows), options)
+    if args.group.is_none() { Ok(None) } else { groups_of(args, &source(path)?, shape, options) }
 }
 
 /// The same of a source that is open.

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::Exportable;
-use super::program::Op;
 use super::text::{Functions, Language, lines, wrapped};
 use crate::encoder::ColumnKind;
 use crate::error::Result;
@@ -13,22 +12,15 @@ pub(super) fn write(model: &Exportable) -> Result<String> {
     let (program, pair) = model.program()?;
     let mut language = C::default();
     let body = lines(&program, pair.p, "z", &mut language);
-    let interpolates = program.ops().iter().any(|op| matches!(op, Op::Interpolate { .. }));
-    let (numbers, texts) = model.places();
+    let interpolates = program.interpolates();
+    let (_, texts) = model.places();
     let encodes = model.columns.iter().any(|column| match &column.kind {
         ColumnKind::Numeric { fill } => fill.is_some(),
         ColumnKind::LogOdds { .. } => false,
         ColumnKind::Categorical { .. } => true,
     });
 
-    let mut code = String::new();
-    let _ = writeln!(code, "// {}.", model.headline());
-    code.push_str("// C99; link with -lm. NaN where there is no answer.\n");
-    for (what, places) in [("numbers", &numbers), ("texts", &texts)] {
-        for (i, &k) in places.iter().enumerate() {
-            let _ = writeln!(code, "//   {what}[{i}] is {:?}", model.columns[k].name);
-        }
-    }
+    let mut code = heading(&model.headline(), model);
     code.push_str("#include <math.h>\n#include <stddef.h>\n");
     if !texts.is_empty() {
         code.push_str("#include <string.h>\n");
@@ -60,6 +52,19 @@ pub(super) fn write(model: &Exportable) -> Result<String> {
     }
     let _ = writeln!(code, "    return {};\n}}", body.result);
     Ok(code)
+}
+
+/// What the function is, and which column goes where.
+pub(super) fn heading(headline: &str, model: &Exportable) -> String {
+    let mut code = format!("// {headline}.\n");
+    code.push_str("// C99; link with -lm. NaN where there is no answer.\n");
+    let (numbers, texts) = model.places();
+    for (what, places) in [("numbers", &numbers), ("texts", &texts)] {
+        for (i, &k) in places.iter().enumerate() {
+            let _ = writeln!(code, "//   {what}[{i}] is {:?}", model.columns[k].name);
+        }
+    }
+    code
 }
 
 pub(super) fn signature(texts: &[usize]) -> &'static str {

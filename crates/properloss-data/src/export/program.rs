@@ -75,6 +75,11 @@ impl Program {
         &self.ops
     }
 
+    /// Whether a step looks into a table.
+    pub fn interpolates(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Interpolate { .. }))
+    }
+
     pub fn op(&self, value: Value) -> &Op {
         &self.ops[value.0]
     }

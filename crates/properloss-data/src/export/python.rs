@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use super::Exportable;
-use super::program::Op;
 use super::text::{Functions, Language, lines, wrapped};
 use crate::encoder::{Column, ColumnKind};
 use crate::error::Result;
@@ -13,33 +12,13 @@ pub(super) fn write(model: &Exportable) -> Result<String> {
     let (program, pair) = model.program()?;
     let mut language = Python::default();
     let body = lines(&program, pair.p, "z", &mut language);
-    let interpolates = program.ops().iter().any(|op| matches!(op, Op::Interpolate { .. }));
+    let interpolates = program.interpolates();
 
-    let mut code = format!("# {}.\n", model.headline());
-    code.push_str("# NaN where there is no answer. A row is a sequence of\n");
-    for (k, column) in model.columns.iter().enumerate() {
-        let kind = match column.kind {
-            ColumnKind::Numeric { .. } | ColumnKind::LogOdds { .. } => "number",
-            ColumnKind::Categorical { .. } => "text",
-        };
-        let _ = writeln!(code, "#   row[{k}]: the {kind} {:?}", column.name);
-    }
-    if interpolates {
-        code.push_str("from bisect import bisect_right\n");
-    }
+    let mut code = heading(&model.headline(), model, interpolates);
     code.push_str("from math import exp, isnan, log, nan, sqrt  # noqa: F401\n\n");
     let (weights, intercept) = model.line();
     code.push_str(&list("WEIGHTS", &weights));
-    let plain = |column: &Column| matches!(column.kind, ColumnKind::Numeric { fill: None });
-    let encodes = !model.columns.iter().all(plain);
-    if encodes {
-        code.push_str(&columns(model));
-    }
-    code.push_str(&language.tables);
-    if interpolates {
-        code.push_str(INTERPOLATE);
-    }
-    code.push_str(if encodes { ENCODE } else { NUMBERS });
+    code.push_str(&encoding(model, &language.tables, interpolates));
     let unit = if model.unit_rows { UNIT_ROWS } else { "" };
     let _ = write!(
         code,
@@ -65,6 +44,30 @@ def probability(row):
     }
     let _ = writeln!(code, "    return {}", body.result);
     Ok(code)
+}
+
+/// What the module is, what a row holds, and what finds the place in a table.
+pub(super) fn heading(headline: &str, model: &Exportable, interpolates: bool) -> String {
+    let mut code = format!("# {headline}.\n");
+    code.push_str("# NaN where there is no answer. A row is a sequence of\n");
+    for (k, column) in model.columns.iter().enumerate() {
+        let text = matches!(column.kind, ColumnKind::Categorical { .. });
+        let kind = if text { "text" } else { "number" };
+        let _ = writeln!(code, "#   row[{k}]: the {kind} {:?}", column.name);
+    }
+    if interpolates {
+        code.push_str("from bisect import bisect_right\n");
+    }
+    code
+}
+
+/// The tables, and the functions that use them: from a row to its features.
+pub(super) fn encoding(model: &Exportable, tables: &str, interpolates: bool) -> String {
+    let plain = |column: &Column| matches!(column.kind, ColumnKind::Numeric { fill: None });
+    let encodes = !model.columns.iter().all(plain);
+    let columns = if encodes { columns(model) } else { String::new() };
+    let interpolate = if interpolates { INTERPOLATE } else { "" };
+    columns + tables + interpolate + if encodes { ENCODE } else { NUMBERS }
 }
 
 pub(super) fn list(name: &str, values: &[f64]) -> String {

@@ -43,10 +43,11 @@ pub fn paper_claim(p_star: f64, delta: f64, slope_min: f64) -> f64 {
 }
 
 /// `R` of the Corollary: the decrease is at least `(p*/n_t) R`,
-/// `R = 2δ/(1+ε) - (ε/2) max{2, (3 + ε²/(1+ε)) p*}`; with a steep end `R = 2δ/(1+ε) - ε`.
-pub fn corollary_rate(delta: f64, p_star: f64, epsilon: f64, steep_end: bool) -> f64 {
-    let unit = Closeness { epsilon, slope_min: 1.0, steep_end };
-    2.0 * delta / (1.0 + epsilon) - closeness_bound(unit, p_star) / p_star
+/// `R = 2δ/(1+ε) - (ε/2) max{2, (3 + ε²/(1+ε)) p*}`; with a steep end `R = 2δ/(1+ε) - ε`. The slopes
+/// of `closeness` do not enter.
+pub fn corollary_rate(delta: f64, p_star: f64, closeness: Closeness) -> f64 {
+    let unit = Closeness { slope_min: 1.0, ..closeness };
+    2.0 * delta / (1.0 + closeness.epsilon) - closeness_bound(unit, p_star) / p_star
 }
 
 /// Theorem P, the paper's own route corrected: with nested slopes, scores in range, an exact Step 3,

@@ -1,6 +1,6 @@
 //! Damping: the convex combination of two links, and a compact link with the same loss.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::piecewise::PiecewiseAffine;
 use crate::special::Sum;
@@ -72,9 +72,7 @@ pub fn convex_combination(
     v: &PiecewiseLink,
     lambda: f64,
 ) -> Result<PiecewiseLink> {
-    if !(0.0..=1.0).contains(&lambda) {
-        return Err(Error::OutOfDomain { what: "lambda", value: lambda, expected: "in [0, 1]" });
-    }
+    require("lambda", lambda, "in [0, 1]", (0.0..=1.0).contains(&lambda))?;
     if lambda == 0.0 {
         return Ok(u.clone());
     }

@@ -49,17 +49,22 @@ pub(crate) struct Pool {
 pub(crate) fn pooled(points: impl Iterator<Item = Pool>) -> Vec<Pool> {
     let mut pools: Vec<Pool> = Vec::new();
     for mut pool in points {
-        if let Some(before) = pools.last_mut().filter(|_| pool.weight == 0.0) {
+        if pool.weight == 0.0
+            && let Some(before) = pools.last_mut()
+        {
             before.count += pool.count;
             continue;
         }
-        // mean(before) < mean(pool), without the divisions. A pool of weight 0 is merged.
-        while let Some(before) =
-            pools.pop_if(|before| before.sum * pool.weight >= pool.sum * before.weight)
-        {
+        // Half the time of `pop_if` (`make bench-chain`: isotonic, sorted).
+        while let Some(before) = pools.last() {
+            // mean(before) < mean(pool), without the divisions. A pool of weight 0 is merged.
+            if before.sum * pool.weight < pool.sum * before.weight {
+                break;
+            }
             pool.sum += before.sum;
             pool.weight += before.weight;
             pool.count += before.count;
+            pools.pop();
         }
         pools.push(pool);
     }

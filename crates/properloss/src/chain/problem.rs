@@ -1,6 +1,6 @@
 //! The problem: sorted scores, slope bounds, boxes on the two ends, a separable convex objective.
 
-use crate::error::{Error, Result, same_length};
+use crate::error::{Error, Result, require, same_length};
 use crate::link::InverseLink;
 
 /// What is minimised over the chain, point by point.
@@ -166,37 +166,19 @@ impl<'a> ChainProblem<'a> {
         let (lo, hi) = self.first;
         let (low, top) = self.last;
         let (n, cap) = (self.slope_min, self.slope_max);
-        let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
-        if !(n >= 0.0 && n.is_finite()) {
-            return domain("slope_min", n, "0 or positive, and finite");
-        }
-        if cap.is_nan() || cap < n {
-            return domain("slope_max", cap, "at least slope_min; it may be infinite");
-        }
-        if !lo.is_finite() {
-            return domain("the lower bound of the first value", lo, "finite");
-        }
-        if hi.is_nan() || hi < lo {
-            return domain("the upper bound of the first value", hi, "at least its lower bound");
-        }
-        if !top.is_finite() {
-            return domain("the upper bound of the last value", top, "finite");
-        }
-        if low.is_nan() || low > top {
-            return domain("the lower bound of the last value", low, "at most its upper bound");
-        }
+        let (first, last) =
+            ("the lower bound of the first value", "the upper bound of the last value");
+        require("slope_min", n, "0 or positive, and finite", n >= 0.0 && n.is_finite())?;
+        require("slope_max", cap, "at least slope_min; it may be infinite", cap >= n)?;
+        require(first, lo, "finite", lo.is_finite())?;
+        require("the upper bound of the first value", hi, "at least its lower bound", hi >= lo)?;
+        require(last, top, "finite", top.is_finite())?;
+        require("the lower bound of the last value", low, "at most its upper bound", low <= top)?;
         if let Objective::Bregman { .. } = self.objective {
-            if lo < 0.0 {
-                return domain("the lower bound of the first value", lo, "at least 0 for a link");
-            }
-            if top > 1.0 {
-                return domain("the upper bound of the last value", top, "at most 1 for a link");
-            }
+            require(first, lo, "at least 0 for a link", lo >= 0.0)?;
+            require(last, top, "at most 1 for a link", top <= 1.0)?;
         }
-        if top < lo {
-            let expected = "at least the lower bound of the first value";
-            return domain("the upper bound of the last value", top, expected);
-        }
+        require(last, top, "at least the lower bound of the first value", top >= lo)?;
         let range = self.scores[self.scores.len() - 1] - self.scores[0];
         let climb = n * range;
         // Rounding of n * range and of the difference: feasible within it counts as feasible, so

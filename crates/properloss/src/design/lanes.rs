@@ -262,9 +262,30 @@ mod x86 {
     use super::{EXPONENT, Lanes};
     use crate::sample::Storage;
 
+    /// The operations on two vectors, each by its instruction.
+    macro_rules! in_fours {
+        ($($operation:ident: $instruction:ident),+) => { $(
+            #[inline(always)]
+            fn $operation(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
+                [self.avx.$instruction(a[0], b[0]), self.avx.$instruction(a[1], b[1])]
+            }
+        )+ };
+    }
+    macro_rules! in_eights {
+        ($($operation:ident: $instruction:ident),+) => { $(
+            #[inline(always)]
+            fn $operation(self, a: __m512d, b: __m512d) -> __m512d {
+                self.avx512f.$instruction(a, b)
+            }
+        )+ };
+    }
+
     /// AVX2: two registers of four.
     impl Lanes for V3 {
         type Vector = [__m256d; 2];
+
+        in_fours!(add: _mm256_add_pd, sub: _mm256_sub_pd, mul: _mm256_mul_pd);
+        in_fours!(div: _mm256_div_pd, min: _mm256_min_pd, max: _mm256_max_pd);
 
         #[inline(always)]
         fn splat(self, value: f64) -> [__m256d; 2] {
@@ -277,16 +298,6 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn add(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
-            [self.avx._mm256_add_pd(a[0], b[0]), self.avx._mm256_add_pd(a[1], b[1])]
-        }
-
-        #[inline(always)]
-        fn mul(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
-            [self.avx._mm256_mul_pd(a[0], b[0]), self.avx._mm256_mul_pd(a[1], b[1])]
-        }
-
-        #[inline(always)]
         fn array(self, a: [__m256d; 2]) -> [f64; 8] {
             cast(a)
         }
@@ -294,26 +305,6 @@ mod x86 {
         #[inline(always)]
         fn prefetch<T>(self, at: *const T) {
             self.sse._mm_prefetch::<3>(at.cast());
-        }
-
-        #[inline(always)]
-        fn sub(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
-            [self.avx._mm256_sub_pd(a[0], b[0]), self.avx._mm256_sub_pd(a[1], b[1])]
-        }
-
-        #[inline(always)]
-        fn div(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
-            [self.avx._mm256_div_pd(a[0], b[0]), self.avx._mm256_div_pd(a[1], b[1])]
-        }
-
-        #[inline(always)]
-        fn min(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
-            [self.avx._mm256_min_pd(a[0], b[0]), self.avx._mm256_min_pd(a[1], b[1])]
-        }
-
-        #[inline(always)]
-        fn max(self, a: [__m256d; 2], b: [__m256d; 2]) -> [__m256d; 2] {
-            [self.avx._mm256_max_pd(a[0], b[0]), self.avx._mm256_max_pd(a[1], b[1])]
         }
 
         #[inline(always)]
@@ -345,6 +336,9 @@ mod x86 {
     impl Lanes for V4 {
         type Vector = __m512d;
 
+        in_eights!(add: _mm512_add_pd, sub: _mm512_sub_pd, mul: _mm512_mul_pd);
+        in_eights!(div: _mm512_div_pd, min: _mm512_min_pd, max: _mm512_max_pd);
+
         #[inline(always)]
         fn splat(self, value: f64) -> __m512d {
             self.avx512f._mm512_set1_pd(value)
@@ -356,16 +350,6 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn add(self, a: __m512d, b: __m512d) -> __m512d {
-            self.avx512f._mm512_add_pd(a, b)
-        }
-
-        #[inline(always)]
-        fn mul(self, a: __m512d, b: __m512d) -> __m512d {
-            self.avx512f._mm512_mul_pd(a, b)
-        }
-
-        #[inline(always)]
         fn array(self, a: __m512d) -> [f64; 8] {
             cast(a)
         }
@@ -373,26 +357,6 @@ mod x86 {
         #[inline(always)]
         fn prefetch<T>(self, at: *const T) {
             self.sse._mm_prefetch::<3>(at.cast());
-        }
-
-        #[inline(always)]
-        fn sub(self, a: __m512d, b: __m512d) -> __m512d {
-            self.avx512f._mm512_sub_pd(a, b)
-        }
-
-        #[inline(always)]
-        fn div(self, a: __m512d, b: __m512d) -> __m512d {
-            self.avx512f._mm512_div_pd(a, b)
-        }
-
-        #[inline(always)]
-        fn min(self, a: __m512d, b: __m512d) -> __m512d {
-            self.avx512f._mm512_min_pd(a, b)
-        }
-
-        #[inline(always)]
-        fn max(self, a: __m512d, b: __m512d) -> __m512d {
-            self.avx512f._mm512_max_pd(a, b)
         }
 
         #[inline(always)]

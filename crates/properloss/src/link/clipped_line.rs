@@ -1,7 +1,7 @@
 //! The clipped line `0 ∨ (1 ∧ (a z + b))`: square loss, and the paper's `u_0`.
 
 use super::{InverseLink, LinkSpec, is_probability};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 
 /// `u(z) = 0 ∨ (1 ∧ (a z + b))` with `a > 0`.
 ///
@@ -18,12 +18,8 @@ pub struct ClippedLine {
 impl ClippedLine {
     /// With slope `a` and value `b` at score 0.
     pub fn new(a: f64, b: f64) -> Result<Self> {
-        if !(a.is_finite() && a > 0.0) {
-            return Err(Error::OutOfDomain { what: "a", value: a, expected: "finite and above 0" });
-        }
-        if !b.is_finite() {
-            return Err(Error::OutOfDomain { what: "b", value: b, expected: "finite" });
-        }
+        require("a", a, "finite and above 0", a.is_finite() && a > 0.0)?;
+        require("b", b, "finite", b.is_finite())?;
         let (z_min, z_max) = (-b / a, (1.0 - b) / a);
         if !(z_min.is_finite() && z_max.is_finite() && z_min < z_max) {
             return Err(Error::OutOfDomain {

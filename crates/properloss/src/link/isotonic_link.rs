@@ -1,7 +1,7 @@
 //! A link with flat pieces, as plain isotonic regression makes them.
 
 use super::{InverseLink, LinkSpec, is_probability};
-use crate::error::{Error, Result, finite, same_length};
+use crate::error::{Error, Result, finite, require_at, same_length};
 
 /// A nondecreasing piecewise-affine inverse link from 0 to 1: [`super::PiecewiseLink`] without the
 /// lower slope bound.
@@ -45,23 +45,10 @@ impl IsotonicLink {
             }
         }
         let last = z.len() - 1;
-        for (index, end) in [(0, 0.0), (last, 1.0)] {
-            if u[index] != end {
-                let expected =
-                    if index == 0 { "0 at the first knot" } else { "1 at the last knot" };
-                let value = u[index];
-                return Err(Error::ElementOutOfDomain { what: "u", index, value, expected });
-            }
-        }
+        require_at("u", 0, u[0], "0 at the first knot", u[0] == 0.0)?;
+        require_at("u", last, u[last], "1 at the last knot", u[last] == 1.0)?;
         let extent = z[last] - z[0];
-        if !extent.is_finite() {
-            return Err(Error::ElementOutOfDomain {
-                what: "z",
-                index: last,
-                value: z[last],
-                expected: "at a finite distance from the first",
-            });
-        }
+        require_at("z", last, z[last], "at a finite distance from the first", extent.is_finite())?;
         let mut below = vec![0.0; z.len()];
         for k in 0..last {
             below[k + 1] = below[k] + 0.5 * (u[k] + u[k + 1]) * (z[k + 1] - z[k]);

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{InverseLink, LinkSpec, is_probability};
-use crate::error::{Error, Result};
+use crate::error::{Result, require_at};
 use crate::piecewise::PiecewiseAffine;
 use crate::special::Double;
 
@@ -39,22 +39,8 @@ impl PiecewiseLink {
     pub fn new(knots: PiecewiseAffine) -> Result<Self> {
         let u = knots.y();
         let last = u.len() - 1;
-        if u[0] != 0.0 {
-            return Err(Error::ElementOutOfDomain {
-                what: "u",
-                index: 0,
-                value: u[0],
-                expected: "0, the value of an inverse link at z_min",
-            });
-        }
-        if u[last] != 1.0 {
-            return Err(Error::ElementOutOfDomain {
-                what: "u",
-                index: last,
-                value: u[last],
-                expected: "1, the value of an inverse link at z_max",
-            });
-        }
+        require_at("u", 0, u[0], "0, the value of an inverse link at z_min", u[0] == 0.0)?;
+        require_at("u", last, u[last], "1, the value of an inverse link at z_max", u[last] == 1.0)?;
         Ok(Self { knots, integrals: OnceLock::new() })
     }
 

@@ -6,7 +6,7 @@
 
 use super::{Forecasts, Group};
 use crate::chain::{Pool, pooled};
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 
 /// How forecasts are put into bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +78,7 @@ pub fn reliability_bins(
     binning: Binning,
 ) -> Result<Vec<Bin>> {
     let (Binning::EqualWidth(count) | Binning::EqualCount(count)) = binning;
-    if count == 0 {
-        let expected = "at least 1";
-        return Err(Error::OutOfDomain { what: "the number of bins", value: 0.0, expected });
-    }
+    require("the number of bins", 0.0, "at least 1", count != 0)?;
     let forecasts = Forecasts::probabilities(probabilities, labels, weights)?;
     let mut before = 0.0;
     let mut bins: Vec<(usize, Bin)> = Vec::new();
@@ -142,25 +139,13 @@ fn equal_width_bin(p: f64, count: usize) -> usize {
 }
 
 /// `ECE = Σ_bins weight |forecast - rate|`.
-pub fn expected_calibration_error(
-    probabilities: &[f64],
-    labels: &[u8],
-    weights: Option<&[f64]>,
-    binning: Binning,
-) -> Result<f64> {
-    let bins = reliability_bins(probabilities, labels, weights, binning)?;
-    Ok(bins.iter().map(|bin| bin.weight * (bin.forecast - bin.rate).abs()).sum())
+pub fn expected_calibration_error(bins: &[Bin]) -> f64 {
+    bins.iter().map(|bin| bin.weight * (bin.forecast - bin.rate).abs()).sum()
 }
 
 /// `MCE = max_bins |forecast - rate|`.
-pub fn maximum_calibration_error(
-    probabilities: &[f64],
-    labels: &[u8],
-    weights: Option<&[f64]>,
-    binning: Binning,
-) -> Result<f64> {
-    let bins = reliability_bins(probabilities, labels, weights, binning)?;
-    Ok(bins.iter().map(|bin| (bin.forecast - bin.rate).abs()).fold(0.0, f64::max))
+pub fn maximum_calibration_error(bins: &[Bin]) -> f64 {
+    bins.iter().map(|bin| (bin.forecast - bin.rate).abs()).fold(0.0, f64::max)
 }
 
 /// Murphy's decomposition of the Brier score over bins.

@@ -2,6 +2,7 @@
 
 use super::{
     CorpDecomposition, LOG_LOSS_CLIP, Summary, auc, corp_decomposition, expected_calibration_error,
+    reliability_bins,
 };
 use crate::error::{Error, Result, class_labels};
 
@@ -98,13 +99,14 @@ fn against_the_rest(
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
     let total: f64 = (0..own.len()).map(weight).sum();
     let of_class: f64 = (0..own.len()).filter(|&i| own[i] == 1).map(weight).sum();
+    let bins = reliability_bins(&p, &own, weights, Summary::ECE_BINNING)?;
     let mixed = of_class > 0.0 && of_class < total;
     Ok(ClassMeasures {
         weight: of_class,
         forecast: p.iter().enumerate().map(|(i, p)| weight(i) * p).sum::<f64>() / total,
         auc: if mixed { auc(&p, &own, weights)? } else { f64::NAN },
         brier,
-        ece: expected_calibration_error(&p, &own, weights, Summary::ECE_BINNING)?,
+        ece: expected_calibration_error(&bins),
     })
 }
 

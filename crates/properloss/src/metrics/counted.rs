@@ -101,6 +101,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::congruence::Congruence;
 
     #[test]
     fn cells_are_in_the_order_of_the_scores() {
@@ -119,11 +120,8 @@ mod tests {
 
     #[test]
     fn metrics_of_counted_scores_are_those_of_the_rows() {
-        let mut state = 1u64;
-        let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut random = Congruence(1);
+        let mut uniform = || random.uniform();
         let scores: Vec<f64> = (0..20_000).map(|_| 8.0 * uniform() - 5.0).collect();
         let p: Vec<f64> = scores.iter().map(|z| 1.0 / (1.0 + (-0.8 * z).exp())).collect();
         let labels: Vec<u8> = p.iter().map(|p| u8::from(uniform() < p * p)).collect();

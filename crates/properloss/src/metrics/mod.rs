@@ -51,11 +51,12 @@ impl Summary {
         labels: &[u8],
         weights: Option<&[f64]>,
     ) -> Result<Self> {
+        let bins = reliability_bins(probabilities, labels, weights, Self::ECE_BINNING)?;
         Ok(Self {
             auc: auc(scores, labels, weights)?,
             log_loss: log_loss(probabilities, labels, weights)?,
             brier: corp_decomposition(probabilities, labels, weights)?,
-            ece: expected_calibration_error(probabilities, labels, weights, Self::ECE_BINNING)?,
+            ece: expected_calibration_error(&bins),
             accuracy: accuracy(probabilities, labels, weights)?,
         })
     }

@@ -215,15 +215,13 @@ mod tests {
     use super::super::dictionary::Dictionary;
     use super::super::packed::Packed;
     use super::*;
+    use crate::congruence::Congruence;
 
     /// Three parts, dense; EM with many steps as the oracle.
     #[test]
     fn weights_agree_with_many_steps_of_em() {
-        let mut state = 12345u64;
-        let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut random = Congruence(12345);
+        let mut uniform = || random.uniform();
         let (rows, parts) = (400, 4);
         let value: Vec<f64> = (0..rows * parts).map(|_| uniform().powi(3)).collect();
         let index: Vec<u32> = (0..rows * parts).map(|k| (k % parts) as u32).collect();

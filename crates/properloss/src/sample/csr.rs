@@ -3,6 +3,17 @@
 use super::storage::Values;
 use crate::error::{Error, Result, same_length};
 
+/// What is done to a slice of any of the three integer types.
+macro_rules! of_any {
+    ($of:expr, $third:ident, $slice:ident => $value:expr) => {
+        match $of {
+            Self::I32($slice) => $value,
+            Self::I64($slice) => $value,
+            Self::$third($slice) => $value,
+        }
+    };
+}
+
 /// Where each row starts: `m + 1` positions, from 0 to the number of stored values.
 #[derive(Debug, Clone, Copy)]
 pub enum Offsets<'a> {
@@ -16,11 +27,7 @@ pub enum Offsets<'a> {
 
 impl Offsets<'_> {
     fn len(&self) -> usize {
-        match self {
-            Self::I32(offsets) => offsets.len(),
-            Self::I64(offsets) => offsets.len(),
-            Self::Usize(offsets) => offsets.len(),
-        }
+        of_any!(self, Usize, offsets => offsets.len())
     }
 
     /// Offset `i`; a negative one, which no checked matrix has, becomes huge.
@@ -47,20 +54,12 @@ pub enum Indices<'a> {
 
 impl Indices<'_> {
     fn len(&self) -> usize {
-        match self {
-            Self::I32(indices) => indices.len(),
-            Self::I64(indices) => indices.len(),
-            Self::U32(indices) => indices.len(),
-        }
+        of_any!(self, U32, indices => indices.len())
     }
 
     #[inline(always)]
     fn get(&self, at: usize) -> usize {
-        match self {
-            Self::I32(indices) => indices[at].column(),
-            Self::I64(indices) => indices[at].column(),
-            Self::U32(indices) => indices[at].column(),
-        }
+        of_any!(self, U32, indices => indices[at].column())
     }
 }
 
@@ -70,26 +69,18 @@ pub(crate) trait ColumnIndex: Copy + Send + Sync {
     fn column(self) -> usize;
 }
 
-impl ColumnIndex for i32 {
-    #[inline(always)]
-    fn column(self) -> usize {
-        self as usize
-    }
+macro_rules! column_index {
+    ($($integer:ty)+) => { $(
+        impl ColumnIndex for $integer {
+            #[inline(always)]
+            fn column(self) -> usize {
+                self as usize
+            }
+        }
+    )+ };
 }
 
-impl ColumnIndex for i64 {
-    #[inline(always)]
-    fn column(self) -> usize {
-        self as usize
-    }
-}
-
-impl ColumnIndex for u32 {
-    #[inline(always)]
-    fn column(self) -> usize {
-        self as usize
-    }
-}
+column_index!(i32 i64 u32);
 
 /// A sparse matrix by rows.
 ///

@@ -11,7 +11,7 @@ use super::{
     Stepped, Termination, Trainer, registry, run, stopping,
 };
 use crate::design::{Intercept, Scaling};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::link::{InverseLink, LinkSpec, PiecewiseLink};
 use crate::rows::{Local, Rows, Shape};
 use crate::sample::Sample;
@@ -104,17 +104,10 @@ impl BregmanTron {
 
     fn check(&self) -> Result<()> {
         self.check_common()?;
-        let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
-        if !(self.slope_min > 0.0 && self.slope_min.is_finite()) {
-            return domain("slope_min", self.slope_min, "positive and finite");
-        }
-        if !(self.slope_max >= self.slope_min && self.slope_max.is_finite()) {
-            return domain("slope_max", self.slope_max, "finite and at least slope_min");
-        }
-        if !(self.kappa > 0.0 && self.kappa <= 1.0) {
-            return domain("kappa", self.kappa, "above 0 and at most 1");
-        }
-        Ok(())
+        let (n, cap, kappa) = (self.slope_min, self.slope_max, self.kappa);
+        require("slope_min", n, "positive and finite", n > 0.0 && n.is_finite())?;
+        require("slope_max", cap, "finite and at least slope_min", cap >= n && cap.is_finite())?;
+        require("kappa", kappa, "above 0 and at most 1", kappa > 0.0 && kappa <= 1.0)
     }
 }
 

@@ -41,7 +41,7 @@ pub use slisotron::{Isotonic, Slisotron};
 pub use step::Step;
 pub use trainer::{Stepped, Stored, Trainer, run};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 
 /// The checks every trainer makes of the options they share.
 fn check_common(
@@ -51,20 +51,11 @@ fn check_common(
     l2: f64,
     max_norm: Option<f64>,
 ) -> Result<()> {
-    let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
-    if max_iter == 0 {
-        return domain("max_iter", 0.0, "at least 1");
+    require("max_iter", 0.0, "at least 1", max_iter > 0)?;
+    require("tol", tol, "0 or positive, and finite", tol >= 0.0 && tol.is_finite())?;
+    require("l2", l2, "0 or positive, and finite", l2 >= 0.0 && l2.is_finite())?;
+    if let Some(bound) = max_norm {
+        require("max_norm", bound, "positive and finite", bound > 0.0 && bound.is_finite())?;
     }
-    if !(tol >= 0.0 && tol.is_finite()) {
-        return domain("tol", tol, "0 or positive, and finite");
-    }
-    if !(l2 >= 0.0 && l2.is_finite()) {
-        return domain("l2", l2, "0 or positive, and finite");
-    }
-    match max_norm {
-        Some(bound) if !(bound > 0.0 && bound.is_finite()) => {
-            domain("max_norm", bound, "positive and finite")
-        }
-        _ => step.check(),
-    }
+    step.check()
 }

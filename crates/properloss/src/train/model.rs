@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Iteration, Termination};
 use crate::certify::Certificate;
 use crate::design::{Design, FittedScaling, Intercept};
-use crate::error::{Error, Result, same_length};
+use crate::error::{Error, Result, require, same_length};
 use crate::link::InverseLink;
 use crate::proper::ProperFit;
 use crate::sample::Matrix;
@@ -38,10 +38,7 @@ impl Model {
             let value = coefficients[index];
             return Err(Error::NotFinite { what: "coefficients", index, value });
         }
-        if !intercept.is_finite() {
-            let expected = "finite";
-            return Err(Error::OutOfDomain { what: "intercept", value: intercept, expected });
-        }
+        require("intercept", intercept, "finite", intercept.is_finite())?;
         Ok(Self { coefficients, intercept, unit_rows: false, link })
     }
 

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::c::{C, INTERPOLATE, array, encode_function, signature};
-use super::super::program::Op;
+use super::super::c::{C, INTERPOLATE, array, encode_function, heading, signature};
 use super::super::text::{ManyLines, lines_of};
 use super::ClassExportable;
 use crate::encoder::ColumnKind;
@@ -13,20 +12,13 @@ pub(in crate::export) fn write(model: &ClassExportable) -> Result<String> {
     let (program, results) = model.program(|k| format!("z[{k}]"));
     let mut language = C::default();
     let ManyLines { assignments, results, .. } = lines_of(&program, &results, "z", &mut language);
-    let interpolates = program.ops().iter().any(|op| matches!(op, Op::Interpolate { .. }));
+    let interpolates = program.interpolates();
     let base = &model.base;
-    let (numbers, texts) = base.places();
+    let (_, texts) = base.places();
     let plain = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { fill: None });
     let encodes = !base.columns.iter().all(|column| plain(&column.kind));
 
-    let mut code = String::new();
-    let _ = writeln!(code, "// {}.", model.headline());
-    code.push_str("// C99; link with -lm. NaN where there is no answer.\n");
-    for (what, places) in [("numbers", &numbers), ("texts", &texts)] {
-        for (i, &k) in places.iter().enumerate() {
-            let _ = writeln!(code, "//   {what}[{i}] is {:?}", base.columns[k].name);
-        }
-    }
+    let mut code = heading(&model.headline(), base);
     for (k, name) in model.classes.iter().enumerate() {
         let _ = writeln!(code, "//   probabilities[{k}] is that of {name:?}");
     }

@@ -2,30 +2,19 @@
 
 use std::fmt::Write;
 
-use super::super::program::Op;
-use super::super::python::{ENCODE, INTERPOLATE, NUMBERS, Python, columns, list};
+use super::super::python::{Python, encoding, heading, list};
 use super::super::text::{ManyLines, lines_of};
 use super::ClassExportable;
-use crate::encoder::ColumnKind;
 use crate::error::Result;
 
 pub(in crate::export) fn write(model: &ClassExportable) -> Result<String> {
     let (program, results) = model.program(|k| format!("z[{k}]"));
     let mut language = Python::default();
     let ManyLines { assignments, results, .. } = lines_of(&program, &results, "z", &mut language);
-    let interpolates = program.ops().iter().any(|op| matches!(op, Op::Interpolate { .. }));
+    let interpolates = program.interpolates();
     let base = &model.base;
 
-    let mut code = format!("# {}.\n", model.headline());
-    code.push_str("# NaN where there is no answer. A row is a sequence of\n");
-    for (k, column) in base.columns.iter().enumerate() {
-        let text = matches!(column.kind, ColumnKind::Categorical { .. });
-        let kind = if text { "text" } else { "number" };
-        let _ = writeln!(code, "#   row[{k}]: the {kind} {:?}", column.name);
-    }
-    if interpolates {
-        code.push_str("from bisect import bisect_right\n");
-    }
+    let mut code = heading(&model.headline(), base, interpolates);
     code.push_str("from math import exp, isfinite, isnan, log, nan, sqrt  # noqa: F401\n\n");
     code.push_str("# One list a class.\nWEIGHTS = [\n");
     for weights in &model.weights {
@@ -34,16 +23,7 @@ pub(in crate::export) fn write(model: &ClassExportable) -> Result<String> {
     }
     code.push_str("]\n");
     code.push_str(&list("INTERCEPTS", &model.intercepts));
-    let plain = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { fill: None });
-    let encodes = !base.columns.iter().all(|column| plain(&column.kind));
-    if encodes {
-        code.push_str(&columns(base));
-    }
-    code.push_str(&language.tables);
-    if interpolates {
-        code.push_str(INTERPOLATE);
-    }
-    code.push_str(if encodes { ENCODE } else { NUMBERS });
+    code.push_str(&encoding(base, &language.tables, interpolates));
     code.push_str(SCORE);
     for (name, expression) in &assignments {
         let _ = writeln!(code, "    {name} = {expression}");

@@ -221,6 +221,7 @@ mod tests {
     use super::*;
     use crate::chain::general::curve::Units;
     use crate::chain::problem::Objective;
+    use crate::congruence::Congruence;
 
     /// A chain of noisy targets around a rising curve; scores with ties and wide gaps.
     #[derive(Debug, Clone)]
@@ -330,11 +331,8 @@ mod tests {
     #[test]
     fn labels_leave_few_pieces() {
         let m = 50_000;
-        let mut state = 1u64;
-        let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let mut random = Congruence(1);
+        let mut uniform = || random.uniform();
         let scores: Vec<f64> = (0..m).map(|i| 8.0 * i as f64 / m as f64 - 4.0).collect();
         let label = |z: &f64| f64::from(u8::from(uniform() < 1.0 / (1.0 + (-z).exp())));
         let targets: Vec<f64> = scores.iter().map(label).collect();

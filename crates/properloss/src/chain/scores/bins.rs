@@ -17,7 +17,7 @@
 
 use crate::chain::problem::{ChainProblem, Objective};
 use crate::chain::solution::ChainSolution;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 use crate::link::InverseLink;
 
 /// Sums over a grid of `bins` equal bins of `[low, high]`.
@@ -59,9 +59,7 @@ impl BinnedScores {
                 expected,
             });
         }
-        if bins == 0 {
-            return Err(Error::OutOfDomain { what: "bins", value: 0.0, expected: "at least 1" });
-        }
+        require("bins", 0.0, "at least 1", bins != 0)?;
         Ok(Self {
             low,
             high,
@@ -75,21 +73,12 @@ impl BinnedScores {
 
     /// Adds a point; its score has to lie on the grid. Weight 0 adds nothing.
     pub fn add(&mut self, score: f64, weight: f64, target: f64) -> Result<()> {
-        if !(score >= self.low && score <= self.high) {
-            let expected = "on the grid";
-            return Err(Error::OutOfDomain { what: "the score", value: score, expected });
-        }
+        require("the score", score, "on the grid", score >= self.low && score <= self.high)?;
         if !(weight >= 0.0 && weight.is_finite()) {
             let expected = "0 or positive, and finite";
             return Err(Error::OutOfDomain { what: "the weight", value: weight, expected });
         }
-        if !target.is_finite() {
-            return Err(Error::OutOfDomain {
-                what: "the target",
-                value: target,
-                expected: "finite",
-            });
-        }
+        require("the target", target, "finite", target.is_finite())?;
         if weight == 0.0 {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! The softmax, at any temperature.
 
 use super::{VectorLink, log_sum_exp, softmax_into};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require};
 
 /// `p = softmax(t z)`, the gradient of `F(z) = log Σ e^{t z_j} / t`.
 ///
@@ -17,14 +17,7 @@ impl Softmax {
     /// `softmax(t z)`.
     pub fn new(classes: usize, t: f64) -> Result<Self> {
         check_classes(classes)?;
-        if !(t > 0.0 && t.is_finite()) {
-            let expected = "positive and finite";
-            return Err(Error::OutOfDomain {
-                what: "the factor t of a softmax",
-                value: t,
-                expected,
-            });
-        }
+        require("the factor t of a softmax", t, "positive and finite", t > 0.0 && t.is_finite())?;
         Ok(Self { classes, t })
     }
 

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::certify::Certificate;
 use crate::design::{Intercept, Scaling};
-use crate::error::{Error, Result};
+use crate::error::{Result, require};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::options::options;
 use crate::rows::{Local, Rows};
@@ -159,25 +159,17 @@ impl Certified {
     }
 
     fn check(&self) -> Result<()> {
-        let domain = |what, value, expected| Err(Error::OutOfDomain { what, value, expected });
-        if !(self.slope_max.is_finite() && self.slope_max > 0.0) {
-            return domain("slope_max", self.slope_max, "positive and finite");
+        let (cap, floor, tol) = (self.slope_max, self.slope_floor, self.tol);
+        require("slope_max", cap, "positive and finite", cap.is_finite() && cap > 0.0)?;
+        require("slope_floor", floor, "in (0, 1]", floor > 0.0 && floor <= 1.0)?;
+        if let Some(start) = self.start {
+            require("start", start, "in (0, 1)", start > 0.0 && start < 1.0)?;
         }
-        if !(self.slope_floor > 0.0 && self.slope_floor <= 1.0) {
-            return domain("slope_floor", self.slope_floor, "in (0, 1]");
+        require("tol", tol, "0 or positive, and finite", tol >= 0.0 && tol.is_finite())?;
+        if let Schedule::Monotone { theta, .. } = self.schedule {
+            require("theta", theta, "in [0, 1)", (0.0..1.0).contains(&theta))?;
         }
-        if let Some(start) = self.start.filter(|start| !(*start > 0.0 && *start < 1.0)) {
-            return domain("start", start, "in (0, 1)");
-        }
-        if !(self.tol >= 0.0 && self.tol.is_finite()) {
-            return domain("tol", self.tol, "0 or positive, and finite");
-        }
-        match self.schedule {
-            Schedule::Monotone { theta, .. } if !(0.0..1.0).contains(&theta) => {
-                domain("theta", theta, "in [0, 1)")
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
