@@ -127,12 +127,12 @@ impl Trainer for BregmanTron {
         // t = 0: w_1 = 0, all scores tie at 0, and the link is fitted to that one point.
         let descent = GradientStep::start(rows, self.step_options())?;
         let link = LinkStep::start(self, rows)?;
-        rows.take_link(link.link())?;
+        rows.take_link(&**link.link())?;
         Ok(BregmanTronState { descent, link })
     }
 
     fn resumed(&self, state: &mut BregmanTronState, rows: &mut dyn Rows) -> Result<()> {
-        rows.take_link(state.link.link())
+        rows.take_link(&**state.link.link())
     }
 
     fn step(&self, state: &mut BregmanTronState, rows: &mut dyn Rows) -> Stepped {
@@ -144,7 +144,7 @@ impl Trainer for BregmanTron {
         // Step 3: ŷ_{t+1}, the nearest to the target within the slope bounds.
         // Step 4: u_{t+1} = fit(ŷ_{t+1}).
         let LinkFit { slope_min, slope_max, change, loss } = state.link.fit(self, by_score)?;
-        rows.take_link(state.link.link())?;
+        rows.take_link(&**state.link.link())?;
         Ok(ControlFlow::Continue(moved.iteration(loss, range, (slope_min, slope_max), change)))
     }
 
@@ -153,7 +153,7 @@ impl Trainer for BregmanTron {
     }
 
     fn reached<'s>(&'s self, state: &'s BregmanTronState) -> (&'s [f64], Arc<dyn InverseLink>) {
-        (state.descent.w(), Arc::new(state.link.link().clone()))
+        (state.descent.w(), state.link.link().clone())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Steps 3 and 4 of BregmanTron: fit the predictions, make them a link.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::bregmantron::{BregmanTron, EndSlope, LinkObjective, Target};
@@ -12,7 +14,8 @@ use crate::rows::{ByScore, Carry, Rows};
 /// The link `u_t`, and the room of its update.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinkStep {
-    link: PiecewiseLink,
+    /// Shared with the model: it may have a knot a row.
+    link: Arc<PiecewiseLink>,
     #[cfg_attr(feature = "serde", serde(skip))]
     workspace: Workspace,
 }
@@ -37,7 +40,7 @@ impl LinkStep {
         let Some(link) = options.initial_link.clone() else {
             let a = options.slope_max;
             let knots = vec![-base_rate / a, (1.0 - base_rate) / a];
-            let link = PiecewiseLink::from_knots(knots, vec![0.0, 1.0])?;
+            let link = Arc::new(PiecewiseLink::from_knots(knots, vec![0.0, 1.0])?);
             let mut step = Self { link, workspace };
             let by_score = rows.by_score()?;
             match needs(options) {
@@ -57,10 +60,10 @@ impl LinkStep {
             let by_score = rows.ordered()?;
             by_score.carried.clone_from(by_score.numbers);
         }
-        Ok(Self { link, workspace })
+        Ok(Self { link: Arc::new(link), workspace })
     }
 
-    pub fn link(&self) -> &PiecewiseLink {
+    pub fn link(&self) -> &Arc<PiecewiseLink> {
         &self.link
     }
 
@@ -81,7 +84,7 @@ impl LinkStep {
             || max_change(&self.link, z, &solution.values, room),
             || fit_link_with(solution, z, end_slope),
         );
-        self.link = PiecewiseLink::new(knots?)?;
+        self.link = Arc::new(PiecewiseLink::new(knots?)?);
         if needs(options) == Carry::Scores {
             rows.order.scatter(rows.order.scores(), rows.carried)?;
         }
@@ -138,7 +141,7 @@ impl LinkStep {
         }
         // `approx` is the quadratic fit to a feasible point: that point.
         let objective = if bregman && options.target != Target::Approx {
-            Objective::Bregman { link: &self.link, target_scores: targets }
+            Objective::Bregman { link: &*self.link, target_scores: targets }
         } else {
             Objective::Quadratic { targets }
         };
