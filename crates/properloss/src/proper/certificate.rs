@@ -272,4 +272,37 @@ mod tests {
             labels[before[t].0] ^= 1;
         }
     }
+
+    /// Probabilities of a calibrator, taken for a block of rows, are those of its rows one by one: with one map and
+    /// one calibrator, the forecasts tell them.
+    #[test]
+    fn forecasts_use_the_calibrator_of_their_own_row() {
+        let mut random = Random(9);
+        let mut unit = || random.next() as f64 / u64::MAX as f64;
+        let scores: Vec<f64> = (0..200).map(|_| 6.0 * unit() - 3.0).collect();
+        let labels: Vec<u8> =
+            scores.iter().map(|&s| u8::from(unit() < Sigmoid.u(2.0 * s))).collect();
+        let (weights, folds) = (vec![1.0; 200], vec![0; 200]);
+        let maps = vec![vec![0.5; 200]];
+        let (scores, weights, folds) = (&scores, &weights, &folds);
+        let rows = Scored { scores, maps, labels: &labels, weights, folds, first: FIRST };
+        let order = rows.orders().remove(0);
+        let (mut belief, mut calibrator) = ([1.0, 1.0], None);
+        for (t, &(i, q)) in rows.forecast(&order).iter().enumerate() {
+            if t == FIRST || t == GROWTH * FIRST {
+                calibrator = rows.calibrator(&order[..t]);
+            }
+            let Some(map) = &calibrator else {
+                assert_eq!((i, q), (order[t], 0.5));
+                continue;
+            };
+            let p = [0.5, map.probability(scores[i])];
+            let mean = (belief[0] * p[0] + belief[1] * p[1]) / (belief[0] + belief[1]);
+            // Beliefs are products of at most 200 ratios.
+            assert!((q - mean).abs() < 1e-12, "{t}: {q} {mean}");
+            let likelihood = |p: f64| if labels[i] == 1 { p } else { 1.0 - p };
+            (0..2).for_each(|k| belief[k] *= likelihood(p[k]) / likelihood(q));
+        }
+        assert!(calibrator.is_some());
+    }
 }
