@@ -3,8 +3,8 @@
 //! With many columns the sweeps over them are what costs: the pair is multiplied with all others where it
 //! is made.
 
-use super::products::{BLOCK, Pair, Products, Seen, shortened};
-use super::rows::{LANES, Lane, Line};
+use super::products::{MAX_PAIRS, Pair, Products, Seen, by_count, columns_of, shortened};
+use super::rows::{Lane, Line};
 use crate::design::{Kernel, Lanes, arch, run};
 
 /// What a new pair is judged by: `s·B s` and `y·B^-1 y` with `gamma = 1` and no penalty, `s·y`, `Σ P s²`.
@@ -41,7 +41,8 @@ impl Made<'_> {
     /// Also sums up the products of the new pair, with itself and those before it, and of the gradient.
     pub(super) fn accept_and_sum(self, products: &mut Products, before: &[Pair]) -> Sizes {
         products.make_room(before.len() + 1);
-        run(arch(), AcceptAndSum { made: self, products, before })
+        let made = self;
+        by_count!(before.len(), AcceptAndSum { made, products, before })
     }
 }
 
@@ -123,13 +124,13 @@ impl Kernel for Accept<'_> {
     }
 }
 
-struct AcceptAndSum<'a, 'p> {
+struct AcceptAndSum<'a, 'p, const N: usize> {
     made: Made<'a>,
     products: &'p mut Products,
     before: &'p [Pair],
 }
 
-impl Kernel for AcceptAndSum<'_, '_> {
+impl<const N: usize> Kernel for AcceptAndSum<'_, '_, N> {
     type Output = Sizes;
 
     #[inline(always)]
@@ -137,75 +138,58 @@ impl Kernel for AcceptAndSum<'_, '_> {
         let Self { mut made, products, before } = self;
         let mut sums = Sums::new(lanes, &made);
         let (one, zero, gamma) = (lanes.splat(1.0), lanes.splat(0.0), lanes.load(&products.gamma));
-        let new = before.len();
-        let mut g = [[0.0; LANES]; BLOCK];
-        let mut divided_g = [[0.0; LANES]; BLOCK];
-        let mut curved = [[0.0; LANES]; BLOCK];
-        let mut divided = [[0.0; LANES]; BLOCK];
-        let mut gg = zero;
-        // s·g, ŷ·B^-1 g, s·ŷ and ŷ·B^-1 ŷ of the new pair.
-        let mut own_sums = [zero; 4];
-        let last = made.w.len() - 1;
+        let size = made.w.len();
+        let last = size - 1;
+        let (all_s, all_y) = columns_of::<N>(before, size);
         let g_last = lanes.where_negative(
             sums.moved,
             lanes.load(&made.found[last].0),
             lanes.load(&made.gradient[last]),
         );
         let y_new = lanes.load(&shortened(lanes.array(sums.y_last)));
-        let y_last: Vec<L::Vector> = before.iter().map(|pair| lanes.load(&pair.y[last])).collect();
-        for start in (0..made.w.len()).step_by(BLOCK) {
-            let count = BLOCK.min(made.w.len() - start);
-            for k in 0..count {
-                let j = start + k;
-                sums.accept(&mut made, j);
-                let p = lanes.load(&made.penalty[j]);
-                let sum = lanes.fused(lanes.load(&made.gradient[j]), p, lanes.load(&made.w[j]));
-                let square = lanes.load(&made.seen.square[j]);
-                let offset = lanes.load(&made.seen.offset[j]);
-                let scale = lanes.div(one, lanes.fused(p, gamma, square));
-                let own = lanes.sub(sum, lanes.mul(offset, g_last));
-                let scaled = lanes.mul(scale, own);
-                gg = lanes.fused(gg, own, scaled);
-                let s = lanes.load(&made.pair.s[j]);
-                let y = lanes.fused(lanes.load(&made.pair.y[j]), p, s);
-                let own_y = lanes.sub(y, lanes.mul(offset, y_new));
-                let scaled_y = lanes.mul(own_y, scale);
-                own_sums[0] = lanes.fused(own_sums[0], s, sum);
-                own_sums[1] = lanes.fused(own_sums[1], own_y, scaled);
-                own_sums[2] = lanes.fused(own_sums[2], s, y);
-                own_sums[3] = lanes.fused(own_sums[3], own_y, scaled_y);
-                g[k] = lanes.array(sum);
-                divided_g[k] = lanes.array(scaled);
-                curved[k] = lanes.array(y);
-                divided[k] = lanes.array(scaled_y);
-            }
-            let penalty = &made.penalty[start..start + count];
-            let offsets = &made.seen.offset[start..start + count];
-            for (i, pair) in before.iter().enumerate() {
-                let (s, y) = (&pair.s[start..start + count], &pair.y[start..start + count]);
-                let mut sg = lanes.load(&products.sg[i]);
-                let mut yg = lanes.load(&products.yg[i]);
-                let mut sy = lanes.load(&products.sy[new][i]);
-                let mut yy = lanes.load(&products.yy[new][i]);
-                for k in 0..count {
-                    let s = lanes.load(&s[k]);
-                    let y = lanes.fused(lanes.load(&y[k]), lanes.load(&penalty[k]), s);
-                    let own = lanes.sub(y, lanes.mul(lanes.load(&offsets[k]), y_last[i]));
-                    sg = lanes.fused(sg, s, lanes.load(&g[k]));
-                    yg = lanes.fused(yg, own, lanes.load(&divided_g[k]));
-                    sy = lanes.fused(sy, s, lanes.load(&curved[k]));
-                    yy = lanes.fused(yy, own, lanes.load(&divided[k]));
-                }
-                products.sg[i] = lanes.array(sg);
-                products.yg[i] = lanes.array(yg);
-                products.sy[new][i] = lanes.array(sy);
-                products.yy[new][i] = lanes.array(yy);
+        let mut y_last = [zero; N];
+        for i in 0..N {
+            y_last[i] = lanes.load(&all_y[i][last]);
+        }
+        // s·g, ŷ·B^-1 g, s·ŷ and ŷ·B^-1 ŷ of the new pair, and of those before it with the new gradient and pair.
+        let (mut gg, mut own_sums) = (zero, [zero; 4]);
+        let (mut sg, mut yg, mut sy, mut yy) = ([zero; N], [zero; N], [zero; N], [zero; N]);
+        for j in 0..size {
+            sums.accept(&mut made, j);
+            let p = lanes.load(&made.penalty[j]);
+            let g = lanes.fused(lanes.load(&made.gradient[j]), p, lanes.load(&made.w[j]));
+            let square = lanes.load(&made.seen.square[j]);
+            let offset = lanes.load(&made.seen.offset[j]);
+            let scale = lanes.div(one, lanes.fused(p, gamma, square));
+            let own_g = lanes.sub(g, lanes.mul(offset, g_last));
+            let divided_g = lanes.mul(scale, own_g);
+            gg = lanes.fused(gg, own_g, divided_g);
+            let s = lanes.load(&made.pair.s[j]);
+            let curved = lanes.fused(lanes.load(&made.pair.y[j]), p, s);
+            let own_y = lanes.sub(curved, lanes.mul(offset, y_new));
+            let divided = lanes.mul(own_y, scale);
+            own_sums[0] = lanes.fused(own_sums[0], s, g);
+            own_sums[1] = lanes.fused(own_sums[1], own_y, divided_g);
+            own_sums[2] = lanes.fused(own_sums[2], s, curved);
+            own_sums[3] = lanes.fused(own_sums[3], own_y, divided);
+            for i in 0..N {
+                let s = lanes.load(&all_s[i][j]);
+                let y = lanes.fused(lanes.load(&all_y[i][j]), p, s);
+                let own = lanes.sub(y, lanes.mul(offset, y_last[i]));
+                sg[i] = lanes.fused(sg[i], s, g);
+                yg[i] = lanes.fused(yg[i], own, divided_g);
+                sy[i] = lanes.fused(sy[i], s, curved);
+                yy[i] = lanes.fused(yy[i], own, divided);
             }
         }
         products.gg = lanes.array(gg);
-        let [sg, yg, sy, yy] = own_sums.map(|sum| lanes.array(sum));
-        (products.sg[new], products.yg[new]) = (sg, yg);
-        (products.sy[new][new], products.yy[new][new]) = (sy, yy);
+        for i in 0..N {
+            (products.sg[i], products.yg[i]) = (lanes.array(sg[i]), lanes.array(yg[i]));
+            (products.sy[N][i], products.yy[N][i]) = (lanes.array(sy[i]), lanes.array(yy[i]));
+        }
+        (products.sg[N], products.yg[N]) = (lanes.array(own_sums[0]), lanes.array(own_sums[1]));
+        let newest = (lanes.array(own_sums[2]), lanes.array(own_sums[3]));
+        (products.sy[N][N], products.yy[N][N]) = newest;
         sums.sizes()
     }
 }
@@ -214,17 +198,22 @@ impl Kernel for AcceptAndSum<'_, '_> {
 mod tests {
     use super::*;
     use crate::proper::products::Place;
+    use crate::proper::rows::LANES;
 
     /// What is summed up where a pair is made is what a sweep over all pairs sums up afterwards.
     #[test]
     fn products_of_a_new_pair_are_those_of_a_sweep() {
+        (0..MAX_PAIRS).for_each(products_after);
+    }
+
+    fn products_after(before: usize) {
         let mut state = 7u64;
         let mut next = || {
             state =
                 state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
             (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
         };
-        let size = BLOCK * 2 + 9;
+        let size = 73;
         let mut vector =
             || -> Vec<Lane> { (0..size).map(|_| [0.0; LANES].map(|_| next())).collect() };
         let mut penalty: Vec<Lane> = vector().iter().map(|p| p.map(|p| 0.2 + p * p)).collect();
@@ -234,7 +223,7 @@ mod tests {
             seen.square[j] = shortened(square.map(|x| 1.0 + x));
             seen.offset[j] = shortened(offset);
         }
-        let mut pairs: Vec<Pair> = (0..3)
+        let mut pairs: Vec<Pair> = (0..before)
             .map(|_| Pair {
                 s: vector().into_iter().map(shortened).collect(),
                 y: vector().into_iter().map(shortened).collect(),

@@ -69,8 +69,8 @@ impl ProperLoss {
         let rows = sample.rows();
         same_length(("held_out_scores", fit.held_out_scores.len()), ("rows", rows))?;
         let weights: Vec<f64> = (0..rows).map(|i| sample.weight(i)).collect();
-        let sigmoid: Vec<f64> = fit.point_scores.iter().map(|&s| inside(Sigmoid.u(s))).collect();
-        let held_out: Vec<f64> = fit.held_out_scores.iter().map(|&z| fit.link.u(z)).collect();
+        let sigmoid = each_of(&fit.point_scores, |&s| inside(Sigmoid.u(s)));
+        let held_out = each_of(&fit.held_out_scores, |&z| fit.link.u(z));
         let fitted = fit.probabilities(&sample.matrix())?;
         let scored = Scored {
             scores: &fit.point_scores,
@@ -112,6 +112,14 @@ impl Calibration {
         let scored = Scored { maps, scores: &z, labels, weights, folds, first: FIRST };
         scored.bound(1, &fitted, &fitted, confidence)
     }
+}
+
+/// Rows for which a task is worth its while.
+const TASK_ROWS: usize = 1 << 12;
+
+/// A number of every row, by all threads.
+fn each_of<T: Sync>(rows: &[T], number: impl Fn(&T) -> f64 + Send + Sync) -> Vec<f64> {
+    rows.par_iter().with_min_len(TASK_ROWS).map(number).collect()
 }
 
 /// Rows whose scores have not seen the labels of their fold.
@@ -160,9 +168,8 @@ impl Scored<'_> {
         for i in (0..self.scores.len()).filter(|&i| self.weights[i] > 0.0) {
             orders[self.folds[i] as usize].push(i);
         }
-        for (fold, order) in orders.iter_mut().enumerate() {
-            Random(fold as u64).shuffle(order);
-        }
+        let folds = orders.par_iter_mut().enumerate();
+        folds.for_each(|(fold, order)| Random(fold as u64).shuffle(order));
         orders
     }
 
@@ -173,19 +180,25 @@ impl Scored<'_> {
         let mut belief = vec![1.0; self.maps.len() + 1];
         let mut p = vec![0.0; belief.len()];
         let mut calibrator: Option<Calibration> = None;
-        let mut next_fit = self.first;
+        // Its probabilities until the next one: of many rows at once, where threads may help.
+        let mut calibrated: Vec<f64> = Vec::new();
+        let (mut since, mut next_fit) = (0, self.first);
         let mut done = Vec::with_capacity(order.len());
         for (t, &i) in order.iter().enumerate() {
             if t == next_fit {
                 calibrator = self.calibrator(&order[..t]).or(calibrator);
-                next_fit *= GROWTH;
+                (since, next_fit) = (t, GROWTH * next_fit);
+                if let Some(map) = &calibrator {
+                    let block = &order[since..next_fit.min(order.len())];
+                    calibrated = each_of(block, |&i| map.probability(self.scores[i]));
+                }
             }
             for (p, map) in p.iter_mut().zip(&self.maps) {
                 *p = map[i];
             }
             let mut awake = self.maps.len();
-            if let Some(map) = &calibrator {
-                p[awake] = map.probability(self.scores[i]);
+            if calibrator.is_some() {
+                p[awake] = calibrated[t - since];
                 awake += 1;
             }
             let total: f64 = belief[..awake].iter().sum();
@@ -258,5 +271,38 @@ mod tests {
             assert!(t == 298 || before[t + 1..] != after[t + 1..], "{t}");
             labels[before[t].0] ^= 1;
         }
+    }
+
+    /// Probabilities of a calibrator, taken for a block of rows, are those of its rows one by one: with one map and
+    /// one calibrator, the forecasts tell them.
+    #[test]
+    fn forecasts_use_the_calibrator_of_their_own_row() {
+        let mut random = Random(9);
+        let mut unit = || random.next() as f64 / u64::MAX as f64;
+        let scores: Vec<f64> = (0..200).map(|_| 6.0 * unit() - 3.0).collect();
+        let labels: Vec<u8> =
+            scores.iter().map(|&s| u8::from(unit() < Sigmoid.u(2.0 * s))).collect();
+        let (weights, folds) = (vec![1.0; 200], vec![0; 200]);
+        let maps = vec![vec![0.5; 200]];
+        let (scores, weights, folds) = (&scores, &weights, &folds);
+        let rows = Scored { scores, maps, labels: &labels, weights, folds, first: FIRST };
+        let order = rows.orders().remove(0);
+        let (mut belief, mut calibrator) = ([1.0, 1.0], None);
+        for (t, &(i, q)) in rows.forecast(&order).iter().enumerate() {
+            if t == FIRST || t == GROWTH * FIRST {
+                calibrator = rows.calibrator(&order[..t]);
+            }
+            let Some(map) = &calibrator else {
+                assert_eq!((i, q), (order[t], 0.5));
+                continue;
+            };
+            let p = [0.5, map.probability(scores[i])];
+            let mean = (belief[0] * p[0] + belief[1] * p[1]) / (belief[0] + belief[1]);
+            // Beliefs are products of at most 200 ratios.
+            assert!((q - mean).abs() < 1e-12, "{t}: {q} {mean}");
+            let likelihood = |p: f64| if labels[i] == 1 { p } else { 1.0 - p };
+            (0..2).for_each(|k| belief[k] *= likelihood(p[k]) / likelihood(q));
+        }
+        assert!(calibrator.is_some());
     }
 }

@@ -10,11 +10,10 @@ use super::accept::Made;
 use super::curve::Curve;
 use super::linalg::{lane_add, lane_add_product, lane_dot, lane_weighted};
 use super::metric::{Dense, Metric};
-use super::products::{Moves, Pair, Place, Products, Seen, advance_along};
+use super::products::{MAX_PAIRS, Moves, Pair, Place, Products, Seen, advance_along};
 use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane, LaneSums, Line};
 
-/// Steps remembered, at most and at least.
-const MAX_MEMORY: usize = 8;
+/// Steps remembered, at least; at most [`MAX_PAIRS`].
 const MIN_MEMORY: usize = 4;
 /// Steps that gain less, in nats, are not remembered: their `y` is mostly rounding.
 const LEAST_DECREMENT: f64 = 1e-8;
@@ -99,7 +98,7 @@ impl Walkers {
     /// the columns: not more of them than a pass is worth.
     pub(super) fn new(rows: &FoldRows<'_>, first: usize, gamma: Lane, seen: Seen) -> Self {
         let per_column = rows.stored / rows.dimension();
-        let memory = (per_column / 3).clamp(MIN_MEMORY, MAX_MEMORY);
+        let memory = (per_column / 3).clamp(MIN_MEMORY, MAX_PAIRS);
         Self { first, pairs: Vec::new(), gamma, memory, seen }
     }
 

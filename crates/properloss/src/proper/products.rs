@@ -21,7 +21,29 @@ use super::rows::{LANES, Lane};
 use crate::design::{Kernel, Lanes, arch, run};
 
 /// Columns whose intermediate results are kept at hand.
-pub(super) const BLOCK: usize = 32;
+const BLOCK: usize = 32;
+
+/// Most pairs that are remembered.
+pub(super) const MAX_PAIRS: usize = 8;
+
+/// Runs a kernel that is compiled for every number of pairs: then what belongs to a column stays in registers.
+macro_rules! by_count {
+    ($count:expr, $kernel:ident { $($field:ident),+ $(,)? }) => {
+        match $count {
+            0 => run(arch(), $kernel::<0> { $($field),+ }),
+            1 => run(arch(), $kernel::<1> { $($field),+ }),
+            2 => run(arch(), $kernel::<2> { $($field),+ }),
+            3 => run(arch(), $kernel::<3> { $($field),+ }),
+            4 => run(arch(), $kernel::<4> { $($field),+ }),
+            5 => run(arch(), $kernel::<5> { $($field),+ }),
+            6 => run(arch(), $kernel::<6> { $($field),+ }),
+            7 => run(arch(), $kernel::<7> { $($field),+ }),
+            _ => run(arch(), $kernel::<MAX_PAIRS> { $($field),+ }),
+        }
+    };
+}
+
+pub(super) use by_count;
 
 /// A step and the change of the unpenalised gradient along it; zero in the lanes that did not move.
 ///
@@ -176,7 +198,12 @@ impl Products {
         self.sg = vec![[0.0; LANES]; size];
         self.yg = vec![[0.0; LANES]; size];
         self.gg = [0.0; LANES];
-        run(arch(), Sum { products: self, pairs, place, known });
+        let products = self;
+        if known == size {
+            by_count!(size, SumGradient { products, pairs, place });
+        } else {
+            run(arch(), Sum { products, pairs, place, known });
+        }
     }
 
     fn coefficients(&self) -> Coefficients {
@@ -220,8 +247,23 @@ impl Products {
         trial: &mut [Lane],
     ) -> Lane {
         let coefficients = self.coefficients();
-        run(arch(), Advance { products: self, pairs, place, moves, coefficients, trial })
+        let gamma = self.gamma;
+        let pairs = &pairs[..coefficients.len()];
+        by_count!(pairs.len(), Advance { gamma, pairs, place, moves, coefficients, trial })
     }
+}
+
+/// Steps and changes of `N` pairs, cut to as many columns.
+#[inline(always)]
+pub(super) fn columns_of<const N: usize>(
+    pairs: &[Pair],
+    size: usize,
+) -> ([&[Short]; N], [&[Short]; N]) {
+    let (mut s, mut y): ([&[Short]; N], [&[Short]; N]) = ([&[]; N], [&[]; N]);
+    for i in 0..N {
+        (s[i], y[i]) = (&pairs[i].s[..size], &pairs[i].y[..size]);
+    }
+    (s, y)
 }
 
 struct Sum<'a> {
@@ -305,8 +347,54 @@ impl Kernel for Sum<'_> {
     }
 }
 
-struct Advance<'a> {
-    products: &'a Products,
+/// [`Sum`] where the products of the pairs are known: those with the gradient alone.
+struct SumGradient<'a, const N: usize> {
+    products: &'a mut Products,
+    pairs: &'a [Pair],
+    place: Place<'a>,
+}
+
+impl<const N: usize> Kernel for SumGradient<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) {
+        let Self { products, pairs, place } = self;
+        let (zero, gamma) = (lanes.splat(0.0), lanes.load(&products.gamma));
+        let size = place.w.len();
+        let last = size - 1;
+        let (all_s, all_y) = columns_of::<N>(pairs, size);
+        let g_last = lanes.load(&place.gradient[last]);
+        let (mut gg, mut y_last, mut sg, mut yg) = (zero, [zero; N], [zero; N], [zero; N]);
+        for i in 0..N {
+            y_last[i] = lanes.load(&all_y[i][last]);
+        }
+        for j in 0..size {
+            let p = lanes.load(&place.penalty[j]);
+            let g = lanes.fused(lanes.load(&place.gradient[j]), p, lanes.load(&place.w[j]));
+            let square = lanes.load(&place.seen.square[j]);
+            let offset = lanes.load(&place.seen.offset[j]);
+            let scale = lanes.div(lanes.splat(1.0), lanes.fused(p, gamma, square));
+            let own_g = lanes.sub(g, lanes.mul(offset, g_last));
+            let divided_g = lanes.mul(scale, own_g);
+            gg = lanes.fused(gg, own_g, divided_g);
+            for i in 0..N {
+                let s = lanes.load(&all_s[i][j]);
+                let y = lanes.fused(lanes.load(&all_y[i][j]), p, s);
+                let own = lanes.sub(y, lanes.mul(offset, y_last[i]));
+                sg[i] = lanes.fused(sg[i], s, g);
+                yg[i] = lanes.fused(yg[i], own, divided_g);
+            }
+        }
+        products.gg = lanes.array(gg);
+        for i in 0..N {
+            (products.sg[i], products.yg[i]) = (lanes.array(sg[i]), lanes.array(yg[i]));
+        }
+    }
+}
+
+struct Advance<'a, const N: usize> {
+    gamma: Lane,
     pairs: &'a [Pair],
     place: Place<'a>,
     moves: Moves,
@@ -314,62 +402,49 @@ struct Advance<'a> {
     trial: &'a mut [Lane],
 }
 
-impl Kernel for Advance<'_> {
+impl<const N: usize> Kernel for Advance<'_, N> {
     type Output = Lane;
 
     #[inline(always)]
     fn call<L: Lanes>(self, lanes: L) -> Lane {
-        let Self { products, pairs, place, moves, coefficients, trial } = self;
-        let gamma = lanes.load(&products.gamma);
-        let mut q = [[0.0; LANES]; BLOCK];
-        let mut squares = lanes.splat(0.0);
+        let Self { gamma, pairs, place, moves, coefficients, trial } = self;
+        let (zero, gamma) = (lanes.splat(0.0), lanes.load(&gamma));
         let mover = Mover::new(lanes, &moves);
+        let size = trial.len();
+        let (all_s, all_y) = columns_of::<N>(pairs, size);
         // The intercept of what is divided by the metric, and what its columns move the scores by.
-        let last = trial.len() - 1;
+        let last = size - 1;
         let mut q_last = lanes.load(&place.gradient[last]);
-        for (pair, (a, _)) in pairs.iter().zip(&coefficients) {
-            q_last = lanes.sub(q_last, lanes.mul(lanes.load(a), lanes.load(&pair.y[last])));
+        let (mut a, mut c) = ([zero; N], [zero; N]);
+        for i in 0..N {
+            let both = &coefficients[i];
+            q_last = lanes.sub(q_last, lanes.mul(lanes.load(&both.0), lanes.load(&all_y[i][last])));
+            (a[i], c[i]) = (lanes.sub(zero, lanes.load(&both.0)), lanes.load(&both.1));
         }
-        let mut moved = lanes.splat(0.0);
-        for start in (0..trial.len()).step_by(BLOCK) {
-            let count = BLOCK.min(trial.len() - start);
-            let penalty = &place.penalty[start..start + count];
-            for k in 0..count {
-                let w = lanes.load(&place.w[start + k]);
-                let g = lanes.load(&place.gradient[start + k]);
-                q[k] = lanes.array(lanes.fused(g, lanes.load(&penalty[k]), w));
+        let (mut squares, mut moved, mut s) = (zero, zero, [zero; N]);
+        let (penalties, weights) = (&place.penalty[..size], &place.w[..size]);
+        let gradients = &place.gradient[..size];
+        let (all_squares, offsets) = (&place.seen.square[..size], &place.seen.offset[..size]);
+        for j in 0..size {
+            let p = lanes.load(&penalties[j]);
+            let mut q = lanes.fused(lanes.load(&gradients[j]), p, lanes.load(&weights[j]));
+            for i in 0..N {
+                s[i] = lanes.load(&all_s[i][j]);
+                q = lanes.fused(q, a[i], lanes.fused(lanes.load(&all_y[i][j]), p, s[i]));
             }
-            for (pair, (a, _)) in pairs.iter().zip(&coefficients) {
-                let (s, y) = (&pair.s[start..start + count], &pair.y[start..start + count]);
-                let a = lanes.sub(lanes.splat(0.0), lanes.load(a));
-                for k in 0..count {
-                    let s = lanes.load(&s[k]);
-                    let y = lanes.fused(lanes.load(&y[k]), lanes.load(&penalty[k]), s);
-                    q[k] = lanes.array(lanes.fused(lanes.load(&q[k]), a, y));
-                }
+            let (square, offset) = (lanes.load(&all_squares[j]), lanes.load(&offsets[j]));
+            q = lanes.sub(q, lanes.mul(offset, q_last));
+            q = lanes.div(q, lanes.fused(p, gamma, square));
+            moved = lanes.fused(moved, offset, q);
+            if j == last {
+                q = lanes.sub(q, moved);
             }
-            for (k, p) in penalty.iter().enumerate() {
-                let square = lanes.load(&place.seen.square[start + k]);
-                let offset = lanes.load(&place.seen.offset[start + k]);
-                let own = lanes.sub(lanes.load(&q[k]), lanes.mul(offset, q_last));
-                let own = lanes.div(own, lanes.fused(lanes.load(p), gamma, square));
-                moved = lanes.fused(moved, offset, own);
-                q[k] = lanes.array(own);
+            for i in 0..N {
+                q = lanes.fused(q, c[i], s[i]);
             }
-            if start + count > last {
-                q[last - start] = lanes.array(lanes.sub(lanes.load(&q[last - start]), moved));
-            }
-            for (pair, (_, c)) in pairs.iter().zip(&coefficients) {
-                let c = lanes.load(c);
-                for (q, s) in q[..count].iter_mut().zip(&pair.s[start..start + count]) {
-                    *q = lanes.array(lanes.fused(lanes.load(&*q), c, lanes.load(s)));
-                }
-            }
-            for k in 0..count {
-                let at = mover.moved(&place.w[start + k], &q[k], &trial[start + k]);
-                squares = lanes.fused(squares, lanes.mul(lanes.load(&penalty[k]), at), at);
-                trial[start + k] = lanes.array(at);
-            }
+            let at = mover.moved(lanes.load(&weights[j]), q, lanes.load(&trial[j]));
+            squares = lanes.fused(squares, lanes.mul(p, at), at);
+            trial[j] = lanes.array(at);
         }
         lanes.array(squares)
     }
@@ -392,9 +467,8 @@ impl<L: Lanes> Mover<L> {
     }
 
     #[inline(always)]
-    fn moved(&self, w: &Lane, q: &Lane, trial: &Lane) -> L::Vector {
+    fn moved(&self, w: L::Vector, q: L::Vector, trial: L::Vector) -> L::Vector {
         let lanes = self.lanes;
-        let (w, q, trial) = (lanes.load(w), lanes.load(q), lanes.load(trial));
         let on = lanes.sub(w, lanes.mul(self.length, q));
         let back = lanes.fused(w, self.length, lanes.sub(trial, w));
         lanes.where_negative(self.on, on, lanes.where_negative(self.back, back, w))
@@ -428,7 +502,8 @@ impl Kernel for AdvanceAlong<'_> {
         let mover = Mover::new(lanes, &self.moves);
         let mut squares = lanes.splat(0.0);
         for (j, trial) in self.trial.iter_mut().enumerate() {
-            let at = mover.moved(&self.w[j], &self.q[j], trial);
+            let (w, q) = (lanes.load(&self.w[j]), lanes.load(&self.q[j]));
+            let at = mover.moved(w, q, lanes.load(&*trial));
             squares = lanes.fused(squares, lanes.mul(lanes.load(&self.penalty[j]), at), at);
             *trial = lanes.array(at);
         }
@@ -480,7 +555,7 @@ mod tests {
         let gamma = [0.7; LANES];
         let mut pairs: Vec<Pair> = Vec::new();
         let mut products = Products::new(&pairs, gamma, place);
-        for _ in 0..6 {
+        for _ in 0..MAX_PAIRS + 2 {
             let s = vector();
             // Curvature between 1 and 2.
             let y =
@@ -489,11 +564,19 @@ mod tests {
                 y: y.map(shortened).collect(),
                 s: s.iter().copied().map(shortened).collect(),
             });
-            if pairs.len() == 5 {
+            if pairs.len() > MAX_PAIRS {
                 pairs.remove(0);
                 products.forget_oldest();
             }
             products.at(&pairs, place);
+            // Once more, now that the products of the pairs are known.
+            let known = products.of_gradient();
+            products.at(&pairs, place);
+            let again = products.of_gradient();
+            let both = known.0.iter().chain(&known.1).chain([&known.2]);
+            for (a, b) in both.zip(again.0.iter().chain(&again.1).chain([&again.2])) {
+                (0..LANES).for_each(|l| assert!((a[l] - b[l]).abs() < 1e-12, "{a:?} {b:?}"));
+            }
             let mut g = gradient.clone();
             lane_add_product(&penalty, &w, &mut g);
             let mut q = g.clone();

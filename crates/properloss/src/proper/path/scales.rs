@@ -38,6 +38,8 @@ pub(in crate::proper) struct Scales {
     share: Vec<f64>,
     /// `V`.
     pub spread: f64,
+    /// `T` of every model under the scalings that were asked for: sums over all columns.
+    traces: Vec<(f64, Vec<f64>)>,
 }
 
 impl Scales {
@@ -50,6 +52,7 @@ impl Scales {
             offset: vec![vec![0.0; columns]; folds + 1],
             share: vec![0.0; columns],
             spread: 0.0,
+            traces: Vec::new(),
         };
         let mut rests_on = vec![0.0; columns];
         for j in 0..columns {
@@ -111,8 +114,19 @@ impl Scales {
         self.deviation.iter().filter(|&&s| s > 0.0).count()
     }
 
+    /// Sums up `T` once for these scalings: every point of the path asks for it.
+    pub(in crate::proper) fn sum_traces(&mut self, scalings: &[f64]) {
+        let of = |&a: &f64| (a, (0..self.models()).map(|k| self.sum_trace(k, a)).collect());
+        self.traces = scalings.iter().map(of).collect();
+    }
+
     /// `T` of a model, with the deviations in units of the largest.
     fn trace(&self, model: usize, a: f64) -> f64 {
+        let known = self.traces.iter().find(|(known, _)| *known == a);
+        known.map_or_else(|| self.sum_trace(model, a), |(_, traces)| traces[model])
+    }
+
+    fn sum_trace(&self, model: usize, a: f64) -> f64 {
         let own = self.share.iter().zip(&self.relative[model]).map(|(s, r)| s * r);
         own.filter(|s| *s > 0.0).map(|s| power(s, 2.0 - 2.0 * a)).sum()
     }
@@ -148,10 +162,15 @@ impl Scales {
 
     /// `P` of every model, by groups of eight; 0 for the intercept.
     pub(in crate::proper) fn penalty(&self, a: f64, g: f64) -> Vec<Vec<Lane>> {
+        strengthened(&self.unit(a), g)
+    }
+
+    /// `P` at `g = 0`, not yet kept in its limits.
+    pub(in crate::proper) fn unit(&self, a: f64) -> Vec<Vec<Lane>> {
         let (models, columns) = (self.relative.len(), self.share.len());
         let all = self.trace(models - 1, a);
         let traces: Vec<f64> = (0..models)
-            .map(|k| 10f64.powf(-g) * Some(self.trace(k, a)).filter(|t| *t > 0.0).unwrap_or(all))
+            .map(|k| Some(self.trace(k, a)).filter(|t| *t > 0.0).unwrap_or(all))
             .collect();
         (0..models.div_ceil(LANES))
             .map(|group| {
@@ -165,8 +184,7 @@ impl Scales {
                     for l in 0..LANES.min(models - group * LANES) {
                         let k = group * LANES + l;
                         let r = if self.relative[k][j] > 0.0 { self.relative[k][j] } else { 1.0 };
-                        penalty[l] =
-                            (traces[k] * power(r, 2.0 * a) * base).clamp(1.0 / LARGEST, LARGEST);
+                        penalty[l] = traces[k] * power(r, 2.0 * a) * base;
                     }
                 }
                 penalty.push([0.0; LANES]);
@@ -174,6 +192,24 @@ impl Scales {
             })
             .collect()
     }
+}
+
+/// `10^-g P`, within limits; the intercept, which is last, has none.
+pub(super) fn strengthened(unit: &[Vec<Lane>], g: f64) -> Vec<Vec<Lane>> {
+    let factor = 10f64.powf(-g);
+    let of_column = |unit: &Lane| {
+        let mut penalty = [0.0; LANES];
+        for l in 0..LANES {
+            penalty[l] = (factor * unit[l]).clamp(1.0 / LARGEST, LARGEST);
+        }
+        penalty
+    };
+    let of_group = |unit: &Vec<Lane>| {
+        let mut penalty: Vec<Lane> = unit.iter().map(of_column).collect();
+        penalty.iter_mut().next_back().into_iter().for_each(|last| *last = [0.0; LANES]);
+        penalty
+    };
+    unit.iter().map(of_group).collect()
 }
 
 /// `x^e`, quick for the exponents of the default scalings.

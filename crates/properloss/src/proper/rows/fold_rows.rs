@@ -394,7 +394,7 @@ impl<'a> FoldRows<'a> {
                 scores.forget(first);
                 let sums = block.lane_sums(curve, first, w, &mut scores.z, halt)?;
                 // With more columns than rows a copy costs more than it may save.
-                if w.len() <= self.rows {
+                if w.len() <= self.rows && !block.is_short() {
                     scores.remember(first, w);
                 }
                 Ok(sums)
@@ -503,13 +503,26 @@ impl<'a> FoldRows<'a> {
             At::Memory { block, .. } => (block, true),
             At::Blocks { sample, .. } => (sample, false),
         };
-        let mut scores = [vec![0.0; block.labels.len()], vec![0.0; block.labels.len()]];
-        for (models, z) in models.into_iter().zip(&mut scores) {
-            block.scores(models, z, halt)?;
+        let scored = |models: &[Vec<Lane>]| {
+            let mut z = match &self.at {
+                At::Memory { scores, .. } => {
+                    with_scores(scores, self.rows, |scores| scores.known(models))
+                }
+                At::Blocks { .. } => Vec::new(),
+            };
+            if z.is_empty() {
+                z = vec![0.0; block.labels.len()];
+                block.scores(models, &mut z, halt)?;
+            }
             for (z, &weight) in z.iter_mut().zip(&block.split.weights) {
                 *z = if weight == 0.0 { 0.0 } else { *z };
             }
-        }
+            Ok(z)
+        };
+        let first = scored(models[0])?;
+        // One point often has all the weight.
+        let second = if models[0] == models[1] { first.clone() } else { scored(models[1])? };
+        let scores = [first, second];
         let split: &'a Split = block.split;
         Ok(Here {
             matrix: block.matrix,
@@ -554,6 +567,13 @@ impl Scores {
         let group = first / LANES;
         self.of.resize(self.of.len().max(group + 1), None);
         self.of[group] = Some(w.to_vec());
+    }
+
+    /// The scores of these models; none if they are not known.
+    fn known(&self, models: &[Vec<Lane>]) -> Vec<f64> {
+        let of = |group: usize| self.of.get(group).and_then(Option::as_ref);
+        let is_known = models.iter().enumerate().all(|(group, w)| of(group) == Some(w));
+        if is_known { self.z.clone() } else { Vec::new() }
     }
 
     /// The scores of these models, if they are not those already.

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::short::{RawShort, ShortChunk, ShortLine};
 use super::tiles::{BLOCK, Losses, ROWS, TILE, Window, add_gradient, add_scores};
 use super::{FoldBlock, Halt, Halted, HeldOut, LANES, Lane, Line};
 use crate::design::{Kernel, Lanes, arch, run};
@@ -74,9 +75,16 @@ impl FoldBlock<'_> {
         held_out: &mut [f64],
         halt: Halt<'_>,
     ) -> Result<Partial, Halted> {
-        let (raw, shift) = self.raw(w);
-        let pass = Pass { rows: self, curve, first, w: &raw, shift, masks: &self.masks(first) };
         let chunk = self.chunk_rows();
+        let ((raw, shift), short) = if curve.is_some() && self.is_short() {
+            let (mean, factor) = (&self.mean, &self.factor);
+            let (short, shift) = run(arch(), RawShort { w, mean, factor });
+            ((Vec::new(), shift), short)
+        } else {
+            (self.raw(w), Vec::new())
+        };
+        let masks = &self.masks(first);
+        let pass = Pass { rows: self, curve, first, w: &raw, short: &short, shift, masks };
         let parts: Result<Vec<Partial>, Halted> = held_out
             .par_chunks_mut(chunk)
             .enumerate()
@@ -96,7 +104,7 @@ impl FoldBlock<'_> {
     }
 
     /// Rows per part: enough work to hide a task, few enough parts that adding them up is cheap.
-    fn chunk_rows(&self) -> usize {
+    pub(super) fn chunk_rows(&self) -> usize {
         let (rows, columns) = (self.matrix.rows(), self.matrix.columns());
         let stored = self.matrix.stored();
         let chunks = match self.matrix {
@@ -109,10 +117,12 @@ impl FoldBlock<'_> {
 }
 
 /// The sums over one part, in the raw columns.
-struct Partial {
-    loss: Lane,
-    slope: Lane,
+pub(super) struct Partial {
+    pub loss: Lane,
+    pub slope: Lane,
     gradient: Vec<Line>,
+    /// In its place, where single precision will do.
+    pub short: Vec<ShortLine>,
 }
 
 impl Partial {
@@ -122,6 +132,11 @@ impl Partial {
             self.slope[l] += other.slope[l];
         }
         for (total, part) in self.gradient.iter_mut().zip(&other.gradient) {
+            for l in 0..LANES {
+                total.0[l] += part.0[l];
+            }
+        }
+        for (total, part) in self.short.iter_mut().zip(&other.short) {
             for l in 0..LANES {
                 total.0[l] += part.0[l];
             }
@@ -143,6 +158,17 @@ impl Kernel for Standardise<'_> {
         let Self { rows, total } = self;
         let slope = lanes.load(&total.slope);
         let scales = rows.mean.iter().zip(&rows.factor);
+        if !total.short.is_empty() {
+            total.gradient.resize(rows.dimension(), Line([0.0; LANES]));
+            for (line, (g, (&mean, &factor))) in
+                total.gradient.iter_mut().zip(total.short.iter().zip(scales))
+            {
+                let centred = lanes.sub(lanes.load(&g.0), lanes.mul(lanes.splat(mean), slope));
+                line.0 = lanes.array(lanes.mul(lanes.splat(factor), centred));
+            }
+            total.gradient[rows.mean.len()] = Line(total.slope);
+            return;
+        }
         for (g, (&mean, &factor)) in total.gradient.iter_mut().zip(scales) {
             let centred = lanes.sub(lanes.load(&g.0), lanes.mul(lanes.splat(mean), slope));
             g.0 = lanes.array(lanes.mul(lanes.splat(factor), centred));
@@ -152,19 +178,25 @@ impl Kernel for Standardise<'_> {
 }
 
 /// Eight models with their weights on the raw columns.
-struct Pass<'a> {
+pub(super) struct Pass<'a> {
     rows: &'a FoldBlock<'a>,
     /// None: scores only.
     curve: Option<&'a Curve<'a>>,
     first: usize,
     w: &'a [Line],
-    shift: Lane,
+    /// In their place, where single precision will do.
+    pub short: &'a [ShortLine],
+    pub shift: Lane,
     masks: &'a [Lane],
 }
 
 impl Pass<'_> {
     fn chunk(&self, start: usize, held_out: &mut [f64]) -> Partial {
         match &self.rows.matrix {
+            Matrix::Csr(x) if !self.short.is_empty() => with_csr!(x, |indices, values| run(
+                arch(),
+                ShortChunk { pass: self, x, indices, values, start, held_out }
+            )),
             Matrix::DenseF32(x) => {
                 run(arch(), DenseChunk { pass: self, values: x.values(), start, held_out })
             }
@@ -178,17 +210,24 @@ impl Pass<'_> {
         }
     }
 
-    fn partial(&self) -> Partial {
+    pub fn partial(&self) -> Partial {
         let columns = if self.curve.is_some() { self.w.len() } else { 0 };
         // Room for the intercept.
         let mut gradient = Vec::with_capacity(columns + 1);
         gradient.resize(columns, Line([0.0; LANES]));
-        Partial { loss: [0.0; LANES], slope: [0.0; LANES], gradient }
+        let short = vec![ShortLine([0.0; LANES]); self.short.len()];
+        Partial { loss: [0.0; LANES], slope: [0.0; LANES], gradient, short }
     }
 
     /// Takes the held-out score of row `i` and turns its scores into weighted slopes.
     #[inline(always)]
-    fn slopes<L: Lanes>(&self, losses: &mut Losses<L>, i: usize, z: &mut Lane, held_out: &mut f64) {
+    pub fn slopes<L: Lanes>(
+        &self,
+        losses: &mut Losses<L>,
+        i: usize,
+        z: &mut Lane,
+        held_out: &mut f64,
+    ) {
         let fold = self.rows.folds.of_row[i] as usize;
         if let Some(score) = z.get(fold.wrapping_sub(self.first)) {
             *held_out = *score;

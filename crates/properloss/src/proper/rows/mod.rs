@@ -30,6 +30,7 @@ mod lane_sums;
 mod losses;
 mod moments;
 mod scores;
+mod short;
 mod tiles;
 
 pub use ask::{BlockAnswer, BlockQuestion};
@@ -77,6 +78,8 @@ pub(super) struct Split {
     numbers: Numbers,
     mean: Vec<f64>,
     factor: Vec<f64>,
+    /// Weights and gradients of single precision will do ([`short::is_enough`]).
+    short: bool,
 }
 
 /// The numbers of a block's rows among all rows.
@@ -104,11 +107,12 @@ impl Split {
         }
         let plain = weights.iter().all(|&weight| weight == 0.0 || weight == 1.0);
         let (mean, factor) = (vec![0.0; columns], vec![1.0; columns]);
-        Self { weights, folds, plain, of_fold, numbers, mean, factor }
+        Self { weights, folds, plain, of_fold, numbers, mean, factor, short: false }
     }
 
     /// From now on weights are those of `F (x - c)`.
     pub(super) fn standardise(&mut self, mean: &[f64], factor: &[f64]) {
+        self.short = short::is_enough(mean, factor);
         (self.mean, self.factor) = (mean.to_vec(), factor.to_vec());
     }
 }

@@ -1,0 +1,97 @@
+//! Nearer to the minimum: the points that may yet matter, then those that have weight.
+
+use super::walk::LOOSE;
+use super::{
+    FoldRows, GIVE_UP, Halt, Halted, MAX_POLISHED, Metric, PathState, Stop, Visited, softmax,
+};
+
+/// A point that may yet matter comes nearer by this factor at a time.
+const NEARER: f64 = 0.1;
+/// A point of weight 1 is to be this near to its minimum, in nats; one of weight `omega` this divided
+/// by `omega`: errors of different points are added with their weights. With more rows than these it is so many
+/// times as much: what a row loses by it is less all the same.
+const TIGHT: f64 = 5e-4;
+const TIGHT_ROWS: usize = 1000;
+
+impl PathState {
+    /// The likeliest point that was only looked at loosely and may yet have weight.
+    pub(super) fn to_come_nearer(&self) -> Option<usize> {
+        let least = self.best() - GIVE_UP;
+        (1..self.visited.len())
+            .filter(|&v| {
+                let point = &self.visited[v];
+                let is_known = !point.anchors.is_empty() && !point.w.is_empty();
+                point.doubt() > 0.0 && is_known && point.score + point.doubt() >= least
+            })
+            .max_by(|&a, &b| self.visited[a].score.total_cmp(&self.visited[b].score))
+    }
+
+    pub(super) fn come_nearer(
+        &mut self,
+        rows: &FoldRows<'_>,
+        at: usize,
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        let Some(to) = self.visited[at].at else { return Ok(()) };
+        let penalty = self.penalty(to);
+        let decrease = (NEARER * self.visited[at].decrease).max(LOOSE);
+        let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
+        let (metric, known) = (Metric::Diagonal, Vec::new());
+        let reached =
+            self.descend_from(rows, to, at, &penalty, &metric, known, stop, None, halt)?;
+        self.visited[at] = reached.point;
+        Ok(())
+    }
+
+    /// The likeliest point that is further from its minimum than its weight allows, and how near it is
+    /// to come.
+    pub(super) fn to_polish(&self, rows: &FoldRows<'_>) -> Option<(usize, f64)> {
+        if self.quadratic.is_some() {
+            return None;
+        }
+        let weights = self.weights();
+        let tight = TIGHT * (rows.used() as f64 / TIGHT_ROWS as f64).max(1.0);
+        (1..self.visited.len())
+            .map(|v| (v, tight / weights[v].max(f64::MIN_POSITIVE)))
+            .filter(|&(v, decrease)| {
+                let point = &self.visited[v];
+                point.exact
+                    && point.polished < MAX_POLISHED
+                    && point.decrease > 2.0 * decrease
+                    && !point.anchors.is_empty()
+            })
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The weights of the points by their exact scores; other points have none.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        let score = |point: &Visited| {
+            if !point.exact || point.w.is_empty() {
+                return f64::NEG_INFINITY;
+            }
+            point.score + point.at.map_or(0.0, |_| (self.alike as f64).ln())
+        };
+        softmax(&self.visited.iter().map(score).collect::<Vec<f64>>())
+    }
+
+    pub(super) fn polish(
+        &mut self,
+        rows: &FoldRows<'_>,
+        at: usize,
+        decrease: f64,
+        halt: Halt<'_>,
+    ) -> Result<(), Halted> {
+        let Some(to) = self.visited[at].at else { return Ok(()) };
+        let penalty = self.penalty(to);
+        let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
+        let polished = self.visited[at].polished + 1;
+        let metric = Metric::Diagonal;
+        let known = Vec::new();
+        let reached =
+            self.descend_from(rows, to, at, &penalty, &metric, known, stop, None, halt)?;
+        let score = self.visited[at].score;
+        // It keeps its score until it is judged again.
+        self.visited[at] = Visited { polished, score, ..reached.point };
+        Ok(())
+    }
+}
