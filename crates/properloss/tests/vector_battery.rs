@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use properloss::Error;
 use properloss::link::vector::{
-    ClassRamp, Floor, Mixture, Ramp, VectorLink, VectorLoss, vector_registry,
+    ClassRamp, Floor, Mixture, Ramp, Softmax, VectorLink, VectorLoss, vector_registry,
 };
 use proptest::prelude::*;
 
@@ -349,6 +349,8 @@ fn shares_of_the_softmax_and_conjugates_of_corners() {
     let parts = [(0.4, 1.0), (0.2, 0.25), (0.1, 1.0)];
     let mixture = Mixture::new(3, &parts, vec![0.1; 3], Vec::new()).unwrap();
     assert!((mixture.softmax_share() - 0.5).abs() < 1e-15);
+    let softmax = |t: f64| Softmax::new(4, t).unwrap().softmax_share();
+    assert_eq!([0.5, 1.0, 2.0].map(softmax), [0.25, 1.0, 0.0]);
     let corner = Floor::vertex(3, 2).unwrap();
     assert_eq!(
         [0, 1, 2].map(|class| corner.vertex_conjugate(class)),

@@ -257,6 +257,12 @@ mod tests {
         // 2 W N h R with W = 8, N = 0.5, h = 1 and R = max(|1 - 0|, |1 - 0|) = 1.
         assert_eq!(bins.error_bound(0.5, None, 0.0, 1.0), 8.0);
         assert_eq!(bins.error_bound(0.5, None, -0.5, 1.25), 12.0);
+        // Targets from 0.25 to 0.5 in a box from 0 to 1: R = max(|1 - 0.25|, |0.5 - 0|).
+        let mut inner = BinnedScores::new(0.0, 1.0, 2).unwrap();
+        inner.add(0.1, 1.0, 0.25).unwrap();
+        inner.add(0.9, 3.0, 0.5).unwrap();
+        assert_eq!(inner.error_bound(0.5, None, 0.0, 1.0), 2.0 * 4.0 * 0.5 * 0.5 * 0.75);
+        assert_eq!(inner.error_bound(0.5, None, -0.5, 0.5), 2.0 * 4.0 * 0.5 * 0.5);
         // In scores of the link: u⁻¹ of the box is ±ln 3, the targets reach from 0 to 1.
         let bound = bins.error_bound(0.5, Some(&Sigmoid), 0.25, 0.75);
         assert!((bound - 8.0 * (1.0 + 3f64.ln())).abs() < 1e-13, "{bound}");
