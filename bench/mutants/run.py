@@ -3,15 +3,17 @@
     python bench/mutants/run.py --tree target/mutants/tree --sample 600 --seed 1 --out target/mutants
 
 Lists the mutants of the modules below, draws a sample, writes it into a copy of the sources as switches
-(switches.py), builds the tests once, and runs them for each mutant: the quick tests in one process, then
-the slow ones one by one, until one fails. A test that takes far more processor time than without the
-mutant counts as failed. Mutants that no test notices are the result: outcomes.json, survivors.txt.
+(switches.py), builds the tests once, and runs them for each mutant until one fails: the unit tests of the
+mutant's module, then quick tests in groups of a second, then slow ones one by one; what caught most per second
+goes first. A test that takes far more processor time than without the mutant counts as failed. Outcomes are
+kept as they come (outcomes.json; --resume goes on). Mutants that no test notices are the result: survivors.txt.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import dataclasses
 import json
 import os
 import pathlib
@@ -40,13 +42,14 @@ TESTS = {
     ],
     "properloss-data": [
         "checkpoints", "class_model_files", "csv_files", "encoding", "frames", "groups", "memory_limits",
-        "model_files", "outputs", "parquet_files", "read_faults", "sparse_and_images",
+        "model_files", "outputs", "parquet_files", "read_faults", "sparse_and_images", "stream",
     ],
 }
 #: Those that cannot be part of one program with the others.
 EXTRA = {"properloss": ["--test", "battery"]}
-#: Tests below this many seconds of the processor run together.
+#: Tests below this many seconds of the processor run together, in groups of about GROUP seconds.
 QUICK = 0.25
+GROUP = 1.0
 
 
 def listed() -> list[dict]:
@@ -66,14 +69,15 @@ def copy(tree: pathlib.Path) -> None:
             shutil.copy2(ROOT / name, tree / name)
 
 
-def write(tree: pathlib.Path, mutants: list[Mutant]) -> list[Mutant]:
-    """The switches; gives back those that cannot be one."""
+def write(tree: pathlib.Path, mutants: list[Mutant], dropped: set[int]) -> list[Mutant]:
+    """The switches but those dropped; gives back those that cannot be one."""
     left_out = []
+    # A file whose mutants are all dropped is written too, as it is.
+    by_file: dict[str, list[Mutant]] = {mutant.file: [] for mutant in mutants}
     for mutant in mutants:
         mutant.places = []
-    by_file: dict[str, list[Mutant]] = {}
-    for mutant in mutants:
-        by_file.setdefault(mutant.file, []).append(mutant)
+        if mutant.number not in dropped:
+            by_file[mutant.file].append(mutant)
     for name, inside in by_file.items():
         file = File(ROOT / name, inside)
         text = file.written()
@@ -135,16 +139,36 @@ def run(binary: str, folder: pathlib.Path, words: list[str], number: int, second
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    environment = {**os.environ, "MUTANT": str(number), "RAYON_NUM_THREADS": "1", "PROPTEST_FAILURE_PERSISTENCE": "off",
+    # A failure is enough: no shrinking, no trace.
+    environment = {**os.environ, "MUTANT": str(number), "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0",
+                   "PROPTEST_FAILURE_PERSISTENCE": "off", "PROPTEST_MAX_SHRINK_ITERS": "0",
                    "CARGO_MANIFEST_DIR": str(folder)}
-    start = os.times()
-    done = subprocess.run([binary, "--test-threads", "1", *words], cwd=folder, env=environment, text=True,
-                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limits,
-                          timeout=None)
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [binary, "--test-threads", "1", *words]
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limits,
+                              timeout=60 + 20 * seconds)
+    except subprocess.TimeoutExpired:
+        return False, seconds, "does not end"
     failed = re.findall(r"^test (\S+).*FAILED$", done.stdout, re.M)
-    used = os.times()
-    took = used.children_user + used.children_system - start.children_user - start.children_system
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
     return done.returncode == 0, took, (failed or [f"status {done.returncode}"])[0]
+
+
+@dataclasses.dataclass
+class Group:
+    """Tests of one program that run together."""
+
+    binary: str
+    names: list[str]
+    #: Processor seconds without a mutant, and mutants caught so far.
+    seconds: float = 0.0
+    caught: int = 0
+
+    def worth(self) -> float:
+        return (self.caught + 0.2) / (self.seconds + 0.05)
 
 
 class Suite:
@@ -152,41 +176,49 @@ class Suite:
 
     def __init__(self, package: str, binaries: list[str], folder: pathlib.Path):
         self.folder = folder
-        self.quick: list[tuple[str, list[str], float]] = []
-        self.slow: list[tuple[float, str, str]] = []
+        self.groups: list[Group] = []
+        #: Unit tests by their module.
+        self.units: dict[str, Group] = {}
         for binary in binaries:
             names = subprocess.run([binary, "--list", "--format", "terse"], capture_output=True, text=True).stdout
             names = [line.removesuffix(": test") for line in names.splitlines() if line.endswith(": test")]
-            together, total = [], 0.0
+            library = pathlib.Path(binary).name.startswith(package.replace("-", "_") + "-")
+            open_group = Group(binary, [])
             for name in names:
                 passed, took, _ = run(binary, folder, ["--exact", name], 0, 600)
                 if not passed:
                     print(f"left out, fails without a mutant: {package} {name}", flush=True)
-                elif took < QUICK:
-                    together.append(name)
-                    total += took
-                else:
-                    self.slow.append((took, binary, name))
-            if together:
-                self.quick.append((binary, together, total))
-        self.slow.sort()
-        self.quick.sort(key=lambda item: item[2])
-        tests = sum(len(names) for _, names, _ in self.quick) + len(self.slow)
-        seconds = sum(item[2] for item in self.quick) + sum(item[0] for item in self.slow)
+                    continue
+                if took >= QUICK:
+                    self.groups.append(Group(binary, [name], took))
+                    continue
+                if library:
+                    unit = self.units.setdefault(name.split("::tests::")[0], Group(binary, []))
+                    unit.names.append(name)
+                    unit.seconds += took
+                open_group.names.append(name)
+                open_group.seconds += took
+                if open_group.seconds >= GROUP:
+                    self.groups.append(open_group)
+                    open_group = Group(binary, [])
+            if open_group.names:
+                self.groups.append(open_group)
+        tests = sum(len(group.names) for group in self.groups)
         if tests == 0:
             sys.exit(f"{package}: no test to run")
+        seconds = sum(group.seconds for group in self.groups)
         print(f"{package}: {tests} tests, {seconds:.1f} s of the processor", flush=True)
 
-    def catches(self, number: int) -> str | None:
+    def catches(self, mutant: Mutant) -> str | None:
         """The test that fails, or nothing."""
-        for binary, names, total in self.quick:
-            passed, _, failed = run(binary, self.folder, ["--exact", *names], number, 5 + 10 * total)
+        module = mutant.file.split("/src/")[1].removesuffix(".rs").removesuffix("/mod").replace("/", "::")
+        units = [self.units[module]] if module in self.units else []
+        for group in units + sorted(self.groups, key=Group.worth, reverse=True):
+            limit = 3 + 5 * group.seconds
+            passed, _, failed = run(group.binary, self.folder, ["--exact", *group.names], mutant.number, limit)
             if not passed:
-                return failed
-        for took, binary, name in self.slow:
-            passed, _, failed = run(binary, self.folder, ["--exact", name], number, 5 + 10 * took)
-            if not passed:
-                return failed if failed == name else f"{name} ({failed})"
+                group.caught += 1
+                return failed if len(group.names) > 1 or failed in group.names else f"{group.names[0]} ({failed})"
         return None
 
 
@@ -199,27 +231,28 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--packages", nargs="*", help="of these alone")
     parser.add_argument("--only", help="run again those of an earlier outcomes.json that were not caught")
+    parser.add_argument("--resume", action="store_true", help="go on with the outcomes.json of --out")
     options = parser.parse_args()
     tree, out = (ROOT / options.tree).resolve(), (ROOT / options.out).resolve()
     out.mkdir(parents=True, exist_ok=True)
     everything = listed()
-    chosen = random.Random(options.seed).sample(everything, min(options.sample, len(everything)))
+    if options.only:
+        kept = {o["name"] for o in json.loads(pathlib.Path(options.only).read_text()) if not o["caught"]}
+        chosen = [m for m in everything if m["name"] in kept]
+    else:
+        chosen = random.Random(options.seed).sample(everything, min(options.sample, len(everything)))
     mutants = [Mutant(n + 1, m["name"], m["file"], m["package"], m["genre"], m["replacement"], m["span"])
                for n, m in enumerate(chosen)]
-    if options.only:
-        # By what they do: lines move when tests are added to a file.
-        kept = {o["name"] for o in json.loads(pathlib.Path(options.only).read_text()) if not o["caught"]}
-        mutants = [m for m in mutants if m.name in kept]
     packages = options.packages or list(TESTS)
     mutants = [m for m in mutants if m.package in packages]
     print(f"{len(everything)} mutants, {len(mutants)} drawn with seed {options.seed}", flush=True)
     copy(tree)
-    dropped = {m.number for m in write(tree, mutants)}
+    dropped = {m.number for m in write(tree, mutants, set())}
     suites = {}
     for package in packages:
         while True:
             viable = [m for m in mutants if m.number not in dropped]
-            write(tree, viable)
+            write(tree, mutants, dropped)
             built = build(tree, package)
             bad = wrong(tree, built, viable)
             if not bad:
@@ -230,21 +263,26 @@ def main() -> int:
                     and m["profile"]["test"] and pathlib.Path(m["manifest_path"]).parent.name == package]
         print(f"{package}: built", flush=True)
         suites[package] = Suite(package, binaries, tree / "crates" / package)
-    start, outcomes = time.perf_counter(), []
+    record = out / "outcomes.json"
+    names = {m.name for m in viable}
+    outcomes = [o for o in json.loads(record.read_text()) if o["name"] in names] if options.resume else []
+    known = {o["name"] for o in outcomes}
+    start = time.perf_counter()
 
     def outcome(mutant: Mutant) -> dict:
-        return {"name": mutant.name, "caught": suites[mutant.package].catches(mutant.number)}
+        return {"name": mutant.name, "caught": suites[mutant.package].catches(mutant)}
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for number, result in enumerate(pool.map(outcome, viable), 1):
+        for result in pool.map(outcome, [m for m in viable if m.name not in known]):
             outcomes.append(result)
+            record.with_suffix(".new").write_text(json.dumps(outcomes, indent=1))
+            record.with_suffix(".new").rename(record)
             if not result["caught"]:
                 print("not caught:", result["name"], flush=True)
-            if number % 25 == 0:
+            if len(outcomes) % 25 == 0:
                 caught = sum(bool(o["caught"]) for o in outcomes)
-                print(f"{number} of {len(viable)}: {caught} caught, {time.perf_counter() - start:.0f} s", flush=True)
-                (out / "outcomes.json").write_text(json.dumps(outcomes, indent=1))
-    (out / "outcomes.json").write_text(json.dumps(outcomes, indent=1))
+                seconds = time.perf_counter() - start
+                print(f"{len(outcomes)} of {len(viable)}: {caught} caught, {seconds:.0f} s", flush=True)
     missed = [o["name"] for o in outcomes if not o["caught"]]
     (out / "survivors.txt").write_text("".join(name + "\n" for name in missed))
     share = 1 - len(missed) / max(1, len(outcomes))

@@ -293,6 +293,27 @@ pub(crate) mod tests {
         failed
     }
 
+    /// What a killed process left is removed by the next writer of the same file, and nothing else.
+    #[test]
+    fn abandoned_files_are_removed() {
+        let folder =
+            std::env::temp_dir().join(format!("properloss-abandoned-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str| {
+            std::fs::write(folder.join(name), b"half").unwrap();
+            folder.join(name)
+        };
+        let left = file(".out.csv.123-4.tmp");
+        let others = [".other.csv.123-4.tmp", ".out.csv.x.tmp", "out.csv.123-4.tmp"].map(file);
+        let locked = file(".out.csv.123-5.tmp");
+        let held = std::fs::OpenOptions::new().write(true).open(&locked).unwrap();
+        held.lock().unwrap();
+        write_atomically(&folder.join("out.csv"), |out| out.write_all(b"whole")).unwrap();
+        assert!(!left.exists() && locked.exists() && others.iter().all(|path| path.exists()));
+        assert_eq!(std::fs::read(folder.join("out.csv")).unwrap(), b"whole");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn a_fault_at_any_place_leaves_the_old_file_or_the_new_one() {
         let folder = std::env::temp_dir().join(format!("properloss-sites-{}", std::process::id()));

@@ -109,3 +109,56 @@ fn checksum(bytes: &[u8]) -> u32 {
 fn damaged(path: &Path, reason: &str) -> Error {
     Error::Checkpoint { file: path.to_path_buf(), reason: reason.to_owned() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(method: &str, folds: u64) -> Run {
+        Run::new(method, BTreeMap::from([("folds".to_owned(), Value::from(folds))]))
+    }
+
+    #[track_caller]
+    fn refused(bytes: &[u8], run: &Run, why: &str) {
+        match parse(bytes, Path::new("a"), run) {
+            Err(Error::Checkpoint { reason, .. }) => assert!(reason.contains(why), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Only the state of the same run, whole; every byte of it counts.
+    #[test]
+    fn the_state_of_this_run_or_a_reason() {
+        let (here, state) = (run("proper", 5), b"123456789");
+        let bytes = to_bytes(Path::new("a"), &here, state).unwrap();
+        assert_eq!(parse(&bytes, Path::new("a"), &here).unwrap(), state);
+        // The check value of CRC-32.
+        assert_eq!(checksum(state), 0xcbf4_3926);
+        refused(&bytes, &run("logistic", 5), "method proper, not logistic");
+        refused(&bytes, &run("proper", 6), "folds = 5, not 6");
+        refused(&bytes, &Run::new("proper", BTreeMap::new()), "folds = 5, not none");
+        let other = Run { program: "another 9.9".into(), ..here.clone() };
+        refused(&bytes, &other, "this is another 9.9");
+        for length in 0..bytes.len() {
+            assert!(parse(&bytes[..length], Path::new("a"), &here).is_err(), "{length}");
+        }
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(parse(&changed, Path::new("a"), &here).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_no_state() {
+        let folder =
+            std::env::temp_dir().join(format!("properloss-checkpoint-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (path, here) = (folder.join("state"), run("proper", 5));
+        assert!(read(&path, &here).unwrap().is_none());
+        write(&path, &here, b"state").unwrap();
+        assert_eq!(read(&path, &here).unwrap().unwrap(), b"state");
+        assert!(read(&folder, &here).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

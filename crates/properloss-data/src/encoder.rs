@@ -1,6 +1,7 @@
 //! From the columns of a table to the features of a model, the same way at training and prediction.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -265,10 +266,12 @@ impl Encoder {
         self.refuse_numbered(table.file())?;
         let available = table.columns();
         // Text files are read without the spaces around a name, which a data frame keeps.
-        let position = |name: &String| {
-            let same = available.iter().position(|c| c == name);
-            same.or_else(|| available.iter().position(|c| c.trim() == name.trim()))
-        };
+        let (mut exact, mut bare) = (HashMap::new(), HashMap::new());
+        for (index, name) in available.iter().enumerate() {
+            exact.entry(name.as_str()).or_insert(index);
+            bare.entry(name.trim()).or_insert(index);
+        }
+        let position = |name: &str| exact.get(name).or_else(|| bare.get(name.trim())).copied();
         let found: Vec<Option<usize>> = self.columns.iter().map(|c| position(&c.name)).collect();
         if found.contains(&None) {
             let missing = self.columns.iter().zip(&found).filter(|(_, f)| f.is_none());
@@ -556,5 +559,73 @@ pub(crate) fn written_number(written: Writing, cell: &Cell<'_>) -> Option<f64> {
             Cell::Text(text) => crate::date::parse(text),
             _ => None,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_two_writings() {
+        for (text, other) in [
+            ("3", "3.0"),
+            ("3.0", "3"),
+            ("-12", "-12.0"),
+            ("-12.0", "-12"),
+            ("", ""),
+            ("-", "-"),
+            (".0", ".0"),
+            ("a.0", "a.0"),
+            ("1.5", "1.5"),
+            ("1e3", "1e3"),
+            ("a", "a"),
+        ] {
+            assert_eq!(other_whole(text), other, "{text}");
+        }
+    }
+
+    /// Every field of a stored encoder that cannot be is named.
+    #[test]
+    fn wrong_columns_are_named() {
+        let categories = |names: &[&str], fill: Option<Vec<f64>>| Encoder {
+            columns: vec![Column {
+                kind: ColumnKind::Categorical {
+                    categories: names.iter().map(|&name| name.to_owned()).collect(),
+                    fill,
+                },
+                ..Encoder::numeric(vec!["a".into()]).columns[0].clone()
+            }],
+            ..Encoder::numeric(Vec::new())
+        };
+        assert!(categories(&["x", "y"], None).check().is_ok());
+        assert!(categories(&["x", "y"], Some(vec![0.25, 0.75])).check().is_ok());
+        for wrong in [
+            categories(&[], None),
+            categories(&["y", "x"], None),
+            categories(&["x", "x"], None),
+            categories(&["x", "y"], Some(vec![1.0])),
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+        let twice = Encoder::numeric(vec!["a".into(), "b".into(), "a".into()]);
+        assert!(twice.check().unwrap_err().0.starts_with("encoder.columns[2]"));
+    }
+
+    #[test]
+    fn truth_values_have_three_writings() {
+        for (text, value) in [
+            ("true", Some(true)),
+            ("True", Some(true)),
+            ("TRUE", Some(true)),
+            ("false", Some(false)),
+            ("False", Some(false)),
+            ("FALSE", Some(false)),
+            ("tRUE", None),
+            ("1", None),
+        ] {
+            assert_eq!(boolean(&Cell::Text(text)), value, "{text}");
+        }
+        assert_eq!(boolean(&Cell::Bool(true)), Some(true));
     }
 }

@@ -507,7 +507,7 @@ pub(crate) fn list(names: &[String]) -> String {
 }
 
 /// At most 200 characters of a text that stands in a message.
-pub(crate) fn clipped(text: &str) -> String {
+pub fn clipped(text: &str) -> String {
     const SHOWN: usize = 200;
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),

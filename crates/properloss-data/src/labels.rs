@@ -284,3 +284,42 @@ impl LabelValues {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(values: usize, rows: usize, name: impl Fn(usize) -> String) -> Option<&'static str> {
+        let mut labels = LabelValues::default();
+        for row in 0..rows {
+            labels.add(&name(row % values), Position::Line(row as u64 + 2));
+        }
+        let found: Vec<String> = (0..values).map(|k| labels.value(k).to_owned()).collect();
+        let place = |_: Option<Position>| Place::file(std::path::Path::new("a.csv"));
+        match labels.check_several(&found, &place, true) {
+            Ok(()) => None,
+            Err(Error::NoClasses { why, values: said, .. }) => {
+                assert_eq!(said, values);
+                Some(why)
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// What is taken for classes: not a measurement, not an identifier.
+    #[test]
+    fn measurements_and_identifiers_are_no_classes() {
+        let text = |k: usize| format!("v{k}");
+        assert_eq!(refused(3, 6, text), None);
+        assert_eq!(refused(5, 10, text), None);
+        assert_eq!(refused(5, 9, text), Some("fewer than two rows a value"));
+        assert_eq!(refused(1000, 2000, text), None);
+        assert_eq!(refused(1001, 4000, text), Some("more than 1000"));
+        let fraction = |k: usize| format!("{k}.5");
+        assert_eq!(refused(20, 100, fraction), None);
+        assert!(refused(21, 100, fraction).is_some_and(|why| why.contains("fractions")));
+        assert_eq!(refused(21, 100, |k| k.to_string()), None);
+        // One text among numbers makes them names.
+        assert_eq!(refused(21, 100, |k| if k == 3 { "x".into() } else { fraction(k) }), None);
+    }
+}

@@ -475,3 +475,33 @@ fn dataset(
     };
     Ok(Examples::new(features, labels, None, encoder, description))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns in use, far ones too, each once and in order once they are asked for.
+    #[test]
+    fn used_columns_are_listed() {
+        let mut used = Used::new();
+        for column in [5, 0, 4_000_000_000, 5, 70_000_000, 4_000_000_000] {
+            used.add(column);
+        }
+        let mut all = used.all();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all, [0, 5, 70_000_000, 4_000_000_000]);
+        assert!(Used::new().all().is_empty());
+    }
+
+    #[test]
+    fn labels_are_finite_numbers() {
+        let place = Place::file(Path::new("a.svm"));
+        for good in ["1", "-1", "0", "+1", "2.5", "1e3"] {
+            assert!(check_label(good, &place).is_ok(), "{good}");
+        }
+        for bad in ["inf", "-inf", "nan", "1e999", "1:2", "", "x"] {
+            assert!(matches!(check_label(bad, &place), Err(Error::NotANumber { .. })), "{bad}");
+        }
+    }
+}

@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn sizes_are_read_and_shown() {
         let cases = [("1", 1), ("2GB", 2 << 30), ("500m", 500 << 20), ("1.5 GiB", 3 << 29)];
-        for (text, bytes) in cases {
+        let more = [("7k", 7 << 10), ("7KB", 7 << 10), ("3T", 3 << 40), (" 12 b ", 12)];
+        for (text, bytes) in cases.into_iter().chain(more) {
             assert_eq!(parse_bytes(text), Some(bytes), "{text}");
         }
         for text in ["", "GB", "-1", "0", "1e3", "2 X", "nan", "1.2.3"] {

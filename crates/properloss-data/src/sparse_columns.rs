@@ -75,3 +75,24 @@ impl SparseColumns {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_columns_are_named() {
+        let columns = |first, indices: &[u32], features| SparseColumns {
+            first,
+            indices: indices.to_vec(),
+            features,
+        };
+        assert!(columns(0, &[], None).check().is_ok());
+        assert!(columns(1, &[0, 3, 9], Some(10)).check().is_ok());
+        let field = |columns: SparseColumns| columns.check().unwrap_err().0;
+        assert_eq!(field(columns(2, &[0], None)), "encoder.sparse.first");
+        assert_eq!(field(columns(0, &[0, 3, 3], None)), "encoder.sparse.indices[2]");
+        assert_eq!(field(columns(0, &[4, 3], None)), "encoder.sparse.indices[1]");
+        assert_eq!(field(columns(1, &[0, 10], Some(10))), "encoder.sparse.features");
+    }
+}

@@ -86,3 +86,26 @@ fn a_reader_of_two_classes_says_so() {
     let error = ModelFile::from_json(text.as_bytes(), Path::new("m.json")).unwrap_err();
     assert!(error.to_string().contains("several classes"), "{error}");
 }
+
+/// Rows of scores to rows of probabilities, by the link and by hand.
+#[test]
+fn scores_become_probabilities() {
+    let model = model();
+    let data = [1.0, 3.0, 0.0, 0.0];
+    let matrix = properloss::sample::Matrix::dense_f64(&data, 2, 2).unwrap();
+    let scores = model.scores(&matrix).unwrap();
+    let expected = [0.1 + 1.0 + 0.1, -2.0 + 1.5 + 0.2, 1e-300 + 21.0 - 0.3, 0.1, 0.2, -0.3];
+    assert!(scores.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14), "{scores:?}");
+    let p = model.apply_link(&scores).unwrap();
+    let mut q = [0.0; 3];
+    for (row, z) in scores.chunks(3).enumerate() {
+        model.link.build().unwrap().probabilities(z, &mut q);
+        assert_eq!(p[3 * row..3 * row + 3], q);
+    }
+    // A class that the link gives nothing has the least positive probability.
+    let link =
+        MixtureFile::from(&Mixture::new(3, &[(1.0, 1.0)], vec![0.0; 3], Vec::new()).unwrap());
+    let sharp = ClassModelFile { link, ..model };
+    let p = sharp.apply_link(&[0.0, -1e6, 0.0]).unwrap();
+    assert_eq!(p, [0.5, f64::MIN_POSITIVE, 0.5]);
+}

@@ -2,7 +2,7 @@
 
 mod chain_support;
 
-use chain_support::{Instance, Rng, check, instances, random_instance};
+use chain_support::{Instance, Rng, check, check_states, instances, random_instance};
 use properloss::Error;
 use properloss::chain::{
     BinnedScores, ChainProblem, EdgeState, EndState, Objective, Resort, ScoreOrder, Workspace,
@@ -251,7 +251,49 @@ fn smooth_links_by_their_inverse() {
         assert!(infeasible <= 1e-12, "{k}: {infeasible:e}\n{p:?}\n{s:?}");
         let allowed = 1e-12 * spread;
         assert!(s.kkt_residual <= allowed, "{k}: {:e}\n{p:?}\n{s:?}", s.kkt_residual);
+        // By the textbook's logit. A value of 1e-6 with a rounding of 1e-16 has a score good to 1e-10.
+        if s.values.iter().all(|&y| y == 0.0 || y > 1e-6) {
+            let logit = |y: f64| y.ln() - (-y).ln_1p();
+            let kkt = p.kkt_with(&s.values, |y, c| logit(y.max(f64::MIN_POSITIVE)) - c);
+            assert!(kkt <= 1e-9 * spread, "{k}: {kkt:e}\n{p:?}\n{s:?}");
+        }
     }
+}
+
+/// What the solution says of its edges and ends is so, also where points weigh nothing.
+#[test]
+fn states_agree_with_values() {
+    let mut rng = Rng(18);
+    for k in 0..instances(400, 5000) {
+        let mut p = random_instance(&mut rng, if k % 8 == 0 { 300 } else { 12 }, k % 3 == 0);
+        if k % 2 == 0 {
+            p.weights.iter_mut().for_each(|w| *w = if rng.chance(0.4) { 0.0 } else { *w });
+        }
+        let s = solve(&p.problem()).unwrap();
+        let infeasible = p.infeasibility(&s.values);
+        assert!(infeasible <= 1e-12, "{k}: {infeasible:e}\n{p:?}\n{s:?}");
+        if let Err(why) = check_states(&p, &s) {
+            panic!("{k}: {why}\n{p:?}\n{s:?}");
+        }
+    }
+}
+
+/// How much work it takes: a change that makes the solver wander shows here, not in its answers.
+#[test]
+fn few_passes_suffice() {
+    let mut rng = Rng(19);
+    let (mut passes, mut most, mut moves) = (0, 0, 0);
+    for _ in 0..200 {
+        let p = random_instance(&mut rng, 300, true);
+        let s = solve(&p.problem()).unwrap();
+        passes += s.passes;
+        most = most.max(s.passes);
+        moves += s.knot_moves;
+        assert!(!s.used_tree);
+    }
+    // Counted: 167, at most 4 in one.
+    assert!((159..=175).contains(&passes) && most <= 4, "{passes} passes, {most}");
+    assert!(moves > 0);
 }
 
 #[test]

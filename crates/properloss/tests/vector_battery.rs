@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use properloss::Error;
 use properloss::link::vector::{
-    ClassRamp, Floor, Mixture, Ramp, VectorLink, VectorLoss, vector_registry,
+    ClassRamp, Floor, Mixture, Ramp, Softmax, VectorLink, VectorLoss, vector_registry,
 };
 use proptest::prelude::*;
 
@@ -327,6 +327,39 @@ fn a_floor_has_no_canonical_loss_and_says_which_class() {
     let link = Mixture::new(3, &[(0.9, 1.0)], vec![0.0, 0.1, 0.0], Vec::new()).unwrap();
     assert_eq!(VectorLoss::new(&link).unwrap_err(), Error::UnboundedVectorLoss { class: 0 });
     assert_eq!(link.vertex_conjugate(1), 0.0);
+}
+
+/// By hand: the least of r/p and (1 - r)/(1 - p), at a knot or at the ends.
+#[test]
+fn shares_of_the_softmax_and_conjugates_of_corners() {
+    let share = |p: &[f64], r: &[f64]| {
+        let ramp = Ramp::new(p.to_vec(), r.to_vec()).unwrap();
+        assert_eq!((ramp.p(), ramp.r()), (p, r));
+        ClassRamp::new(3, 1, ramp).unwrap().softmax_share()
+    };
+    assert_eq!(share(&[0.0, 1.0], &[0.0, 1.0]), 1.0);
+    assert_eq!(share(&[0.0, 0.5, 1.0], &[0.0, 0.25, 1.0]), 0.5);
+    assert_eq!(share(&[0.0, 0.5, 0.75, 1.0], &[0.0, 0.75, 0.8125, 1.0]), 0.5);
+    assert_eq!(share(&[0.0, 0.25, 0.5, 1.0], &[0.0, 0.1875, 0.25, 1.0]), 0.5);
+    let between = Ramp::between(0.25, 0.5).unwrap();
+    assert_eq!((between.p(), between.r()), (&[0.0, 0.25, 0.5, 1.0][..], &[0.0, 0.0, 1.0, 1.0][..]));
+    let whole = Ramp::between(0.0, 1.0).unwrap();
+    assert_eq!((whole.p(), whole.r()), (&[0.0, 1.0][..], &[0.0, 1.0][..]));
+
+    let parts = [(0.4, 1.0), (0.2, 0.25), (0.1, 1.0)];
+    let mixture = Mixture::new(3, &parts, vec![0.1; 3], Vec::new()).unwrap();
+    assert!((mixture.softmax_share() - 0.5).abs() < 1e-15);
+    let softmax = |t: f64| Softmax::new(4, t).unwrap().softmax_share();
+    assert_eq!([0.5, 1.0, 2.0].map(softmax), [0.25, 1.0, 0.0]);
+    let corner = Floor::vertex(3, 2).unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|class| corner.vertex_conjugate(class)),
+        [f64::INFINITY, f64::INFINITY, 0.0]
+    );
+    assert_eq!(corner.softmax_share(), 0.0);
+    let uniform = Floor::uniform(4).unwrap();
+    assert_eq!((uniform.vertex_conjugate(0), uniform.softmax_share()), (f64::INFINITY, 0.25));
+    assert_eq!(uniform.classes(), 4);
 }
 
 #[test]

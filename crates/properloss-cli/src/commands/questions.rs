@@ -1,12 +1,17 @@
 //! Questions about columns that are seldom meant as they are read.
 
 use properloss_data::encoder::ColumnKind;
+use properloss_data::error::clipped;
 use properloss_data::{Encoder, Features};
 
 use crate::output::Talk;
 
 /// With fewer rows, values that are all different mean nothing.
 const FEW_ROWS: usize = 20;
+
+/// Values that are gathered from the rows at a time: rows are copied whole, so that one column after
+/// the other would copy all of them for each.
+const AT_ONCE: usize = 1 << 20;
 
 /// Asks about columns of whole numbers that are all different (identifiers are no features), and about texts
 /// that look like something else.
@@ -26,19 +31,21 @@ pub(super) fn column_questions(encoder: &Encoder, features: &Features, talk: Tal
         features.copy_row(i, &mut row);
         left.retain(|&j| row[j].fract() == 0.0 && row[j].abs() < 9e15);
     }
-    for j in left {
-        let mut values: Vec<i64> = Vec::with_capacity(rows);
+    for columns in left.chunks(AT_ONCE / rows + 1) {
+        let mut values = vec![Vec::with_capacity(rows); columns.len()];
         for i in 0..rows {
             features.copy_row(i, &mut row);
-            values.push(row[j] as i64);
+            columns.iter().zip(&mut values).for_each(|(&j, values)| values.push(row[j] as i64));
         }
-        values.sort_unstable();
-        if values.windows(2).all(|pair| pair[0] != pair[1]) {
-            talk.say(format!(
-                "warning: column {0:?} holds a different whole number in every row: is it an \
-                 identifier? Leave it out with --ignore {0:?}",
-                names[j]
-            ));
+        for (&j, values) in columns.iter().zip(&mut values) {
+            values.sort_unstable();
+            if values.windows(2).all(|pair| pair[0] != pair[1]) {
+                talk.say(format!(
+                    "warning: column {0:?} holds a different whole number in every row: is it an \
+                     identifier? Leave it out with --ignore {0:?}",
+                    clipped(&names[j])
+                ));
+            }
         }
     }
 }
@@ -47,7 +54,7 @@ pub(super) fn column_questions(encoder: &Encoder, features: &Features, talk: Tal
 fn text_questions(encoder: &Encoder, rows: usize, talk: Talk) {
     for column in &encoder.columns {
         let ColumnKind::Categorical { categories, .. } = &column.kind else { continue };
-        let name = &column.name;
+        let name = &clipped(&column.name);
         let all = |test: fn(&str) -> bool| categories.iter().all(|text| test(text));
         let count = categories.len();
         if count > 2 && all(looks_like_a_date) {

@@ -65,3 +65,38 @@ impl Read for Bounded {
 pub(super) fn refusal(error: &io::Error) -> Option<Refusal> {
     error.get_ref()?.downcast_ref::<Refusal>().copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(byte: u8, count: usize, records: usize) -> Result<usize, Refusal> {
+        let bytes = vec![byte; count];
+        let (mut input, taken) = Bounded::new(Box::new(io::Cursor::new(bytes)), b',');
+        let (mut out, mut total) = (vec![0; 8192], 0);
+        let each = count / records;
+        loop {
+            match input.read(&mut out) {
+                Ok(0) => return Ok(total),
+                Ok(n) => total += n,
+                Err(error) => return Err(refusal(&error).expect("a refusal")),
+            }
+            if total % each < 8192 {
+                taken.reset();
+            }
+        }
+    }
+
+    /// A record may be as long as the limit and a buffer; the next one counts anew.
+    #[test]
+    fn a_record_is_bounded_not_the_file() {
+        let (line, fields) = (LINE_LIMIT + 8192, COLUMN_LIMIT + 8192);
+        assert_eq!(read_all(b'x', line, 1), Ok(line));
+        assert_eq!(read_all(b'x', line + 1, 1), Err(Refusal::Length));
+        assert_eq!(read_all(b'x', line + 100_000, 4), Ok(line + 100_000));
+        assert_eq!(read_all(b',', fields, 1), Ok(fields));
+        assert_eq!(read_all(b',', fields + 1, 1), Err(Refusal::Fields));
+        assert_eq!(read_all(b',', fields + 100_000, 4), Ok(fields + 100_000));
+        assert!(refusal(&io::Error::other("something else")).is_none());
+    }
+}

@@ -166,3 +166,72 @@ fn page_header(bytes: &mut Bytes, at: u64, file: &Path) -> Result<(u64, Claims)>
         size *= 16;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number of the compact protocol: zigzag, seven bits a byte.
+    fn number(value: i64) -> Vec<u8> {
+        let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+        let mut bytes = Vec::new();
+        while rest >= 0x80 {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes
+    }
+
+    /// A page header (type, plain size, stored size, values of a dictionary) and its stored bytes.
+    fn page(plain: i64, stored: i64, dictionary: Option<i64>, bytes: usize) -> Vec<u8> {
+        let mut page =
+            [&[0x15], &number(2)[..], &[0x15], &number(plain), &[0x15], &number(stored)].concat();
+        if let Some(values) = dictionary {
+            page.extend([&[0x4c, 0x15], &number(values)[..], &[0x15, 0, 0]].concat());
+        }
+        page.push(0);
+        page.resize(page.len() + bytes, 7);
+        page
+    }
+
+    fn check(bytes: &[u8], budget: u64) -> Result<()> {
+        let length = bytes.len() as u64;
+        // The chunk does not begin the file.
+        let mut file = Bytes::Memory([b"PAR1", bytes].concat().into());
+        check_pages(&mut file, (4, length), Path::new("a.parquet"), Budget::new(budget))
+    }
+
+    #[track_caller]
+    fn refused(bytes: &[u8], why: &str) {
+        match check(bytes, 1 << 30) {
+            Err(Error::Parquet { reason, .. }) => assert!(reason.contains(why), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Every page is asked for: its bytes, plain and stored, and 32 a value of its dictionary.
+    #[test]
+    fn pages_are_held_against_the_budget() {
+        let pages = [page(100, 40, Some(10), 40), page(200, 60, None, 60)].concat();
+        assert!(check(&pages, 100 + 40 + 320).is_ok());
+        assert!(matches!(check(&pages, 100 + 40 + 319), Err(Error::Memory { .. })));
+        let later = [page(10, 10, None, 10), page(500, 60, None, 60)].concat();
+        assert!(check(&later, 560).is_ok());
+        assert!(matches!(check(&later, 559), Err(Error::Memory { .. })));
+        assert!(check(&[], 0).is_ok());
+    }
+
+    #[test]
+    fn claims_that_cannot_be_are_refused() {
+        assert!(check(&page(100, 40, Some(100), 40), 1 << 20).is_ok());
+        refused(&page(100, 40, Some(101), 40), "more values than bytes");
+        refused(&page(100, 40, Some(-1), 40), "more values than bytes");
+        refused(&page(100, -1, None, 40), "without its size");
+        let whole = page(100, 40, None, 40);
+        refused(&whole[..3], "does not decode");
+        refused(&[0xff; 40], "does not decode");
+        // A negative size is any size: more than there is.
+        assert!(matches!(check(&page(-5, 40, None, 40), 1 << 40), Err(Error::Memory { .. })));
+    }
+}

@@ -440,3 +440,40 @@ fn guarded<T>(file: &Path, decode: impl FnOnce() -> parquet::errors::Result<T>) 
     };
     Err(Error::Parquet { file: file.to_path_buf(), reason })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the text of the decimal would be read.
+    #[test]
+    fn decimals_are_rounded_once() {
+        for (number, scale, text) in [
+            (123, 0, "123"),
+            (-123, 2, "-1.23"),
+            (1, 22, "1e-22"),
+            (5, -3, "5000"),
+            ((1 << 53) + 1, 0, "9007199254740993"),
+            ((1 << 53) + 1, 3, "9007199254740.993"),
+            (1, 23, "1e-23"),
+            (10i128.pow(37) + 7, 30, "10000000.000000000000000000000000000007"),
+        ] {
+            assert_eq!(scaled(number, scale), text.parse::<f64>().unwrap(), "{number} {scale}");
+        }
+    }
+
+    #[test]
+    fn julian_days_and_big_endian_numbers() {
+        assert_eq!(julian(&[0, 0, 2_440_588]), 0.0);
+        assert_eq!(julian(&[0, 0, 2_440_589]), 1.0);
+        // Half a day of nanoseconds, 43,200e9 = 10058 * 2^32 + 1_220_837_376 or so.
+        let half = 43_200_000_000_000u64;
+        assert_eq!(julian(&[half as u32, (half >> 32) as u32, 2_440_587]), -0.5);
+        assert!(julian(&[1, 2]).is_nan());
+        assert_eq!(big_endian(&[]), 0);
+        assert_eq!(big_endian(&[1, 0]), 256);
+        assert_eq!(big_endian(&[0xff, 0xfe]), -2);
+        assert_eq!(big_endian(&[0x80]), -128);
+        assert_eq!(big_endian(&[0x7f, 0xff]), 32767);
+    }
+}

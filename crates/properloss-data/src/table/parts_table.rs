@@ -1,5 +1,6 @@
 //! Several files of the same columns as one table.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,11 +43,14 @@ impl PartsTable {
         self.number += 1;
         let Some(source) = self.parts.get(self.number) else { return Ok(false) };
         let mut part = open_part(source, &self.options)?;
-        let place = |name: &String| part.columns().iter().position(|column| column == name);
-        let found: Vec<Option<usize>> = self.columns.iter().map(place).collect();
+        let numbered = part.columns().iter().enumerate().rev();
+        let places: HashMap<&String, usize> = numbered.map(|(j, name)| (name, j)).collect();
+        let found: Vec<Option<usize>> =
+            self.columns.iter().map(|name| places.get(name).copied()).collect();
         let lacks = self.columns.iter().zip(&found).filter(|(_, found)| found.is_none());
         let lacks: Vec<String> = lacks.map(|(name, _)| name.clone()).collect();
-        let others = part.columns().iter().filter(|name| !self.columns.contains(name));
+        let known: HashSet<&String> = self.columns.iter().collect();
+        let others = part.columns().iter().filter(|name| !known.contains(name));
         let others: Vec<String> = others.cloned().collect();
         let reason = match (lacks.is_empty(), others.is_empty()) {
             (true, true) => None,

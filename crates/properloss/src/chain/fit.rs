@@ -151,3 +151,148 @@ impl Knots {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use EdgeState::{Free, Lower, Tied, Upper};
+
+    fn solution(values: &[f64], edges: &[EdgeState], n: f64, cap: f64) -> ChainSolution {
+        ChainSolution {
+            values: values.to_vec(),
+            edges: edges.to_vec(),
+            slope_min: n,
+            slope_max: cap,
+            ..ChainSolution::default()
+        }
+    }
+
+    #[track_caller]
+    fn knots(link: &PiecewiseAffine, x: &[f64], y: &[f64]) {
+        assert_eq!((link.x().len(), link.y().len()), (x.len(), y.len()), "{link:?}");
+        let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14);
+        assert!(near(link.x(), x) && near(link.y(), y), "{link:?}");
+    }
+
+    /// Tails of the slope n; with the slope asked for they are as much shorter.
+    #[test]
+    fn tails_reach_0_and_1() {
+        let one = solution(&[0.5], &[], 0.25, 2.0);
+        knots(&fit_link(&one, &[1.0]).unwrap(), &[-1.0, 1.0, 3.0], &[0.0, 0.5, 1.0]);
+        knots(&fit_link_with(&one, &[1.0], 2.0).unwrap(), &[0.75, 1.0, 1.25], &[0.0, 0.5, 1.0]);
+        let two = solution(&[0.25, 0.5], &[Free], 0.125, 2.0);
+        let link = fit_link(&two, &[3.0, 4.0]).unwrap();
+        knots(&link, &[1.0, 3.0, 4.0, 8.0], &[0.0, 0.25, 0.5, 1.0]);
+        // A link that begins at 0 and ends at 1 has no tails.
+        let whole = solution(&[0.0, 0.5, 1.0], &[Free, Free], 0.1, 2.0);
+        let link = fit_link(&whole, &[0.0, 1.0, 3.0]).unwrap();
+        knots(&link, &[0.0, 1.0, 3.0], &[0.0, 0.5, 1.0]);
+    }
+
+    /// One piece for a run at the same bound; the last of equal scores decides.
+    #[test]
+    fn straight_runs_are_one_piece() {
+        let scores = [0.0, 1.0, 2.0, 3.0, 4.0, 4.0, 5.0];
+        let values = [0.0, 0.125, 0.25, 0.375, 0.625, 0.625, 0.875];
+        let edges = [Lower, Lower, Lower, Upper, Tied, Upper];
+        let link = fit_link(&solution(&values, &edges, 0.125, 0.25), &scores).unwrap();
+        knots(&link, &[0.0, 3.0, 5.0, 6.0], &[0.0, 0.375, 0.875, 1.0]);
+        // A free edge ends a run on both sides.
+        let edges = [Lower, Free, Lower, Upper, Tied, Free];
+        let link = fit_link(&solution(&values, &edges, 0.125, 0.25), &scores).unwrap();
+        let (x, y) =
+            ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0, 0.125, 0.25, 0.375, 0.625, 0.875, 1.0]);
+        knots(&link, &x, &y);
+        // n = N: an edge is at both bounds, and everything is one line.
+        let line = solution(&[0.25, 0.5, 0.75], &[Tied, Tied], 0.25, 0.25);
+        let link = fit_link(&line, &[0.0, 1.0, 2.0]).unwrap();
+        knots(&link, &[-1.0, 0.0, 2.0, 3.0], &[0.0, 0.25, 0.75, 1.0]);
+    }
+
+    #[test]
+    fn slopes_out_of_bounds_are_refused() {
+        let fit = solution(&[0.5], &[], 0.25, f64::INFINITY);
+        for slope in [0.2, f64::INFINITY, f64::NAN] {
+            let refused = fit_link_with(&fit, &[1.0], slope);
+            assert!(
+                matches!(refused, Err(Error::OutOfDomain { what: "end_slope", .. })),
+                "{slope}"
+            );
+        }
+        assert!(fit_link_with(&fit, &[1.0], 1e9).is_ok());
+        let capped = solution(&[0.5], &[], 0.25, 1.0);
+        assert!(fit_link_with(&capped, &[1.0], 1.0 + 1e-12).is_err());
+        assert!(fit_link_with(&capped, &[1.0], 1.0).is_ok());
+        let flat = solution(&[0.5], &[], 0.0, 1.0);
+        assert!(matches!(
+            fit_link(&flat, &[1.0]),
+            Err(Error::OutOfDomain { what: "slope_min", .. })
+        ));
+        assert!(matches!(fit_link(&fit, &[]), Err(Error::TooShort { .. })));
+        assert!(matches!(fit_link(&fit, &[1.0, 2.0]), Err(Error::LengthMismatch { .. })));
+    }
+
+    /// A knot is moved by some ulps into the bounds, or left out if that does not help.
+    #[test]
+    fn knots_are_moved_into_the_bounds() {
+        let start = || {
+            let mut knots = Knots { x: Vec::new(), y: Vec::new(), n: 0.1, cap: 0.3 };
+            knots.start(1.0);
+            knots
+        };
+        for (y, expected) in [(0.1_f64.next_down(), 0.1), (0.3_f64.next_up(), 0.3), (0.2, 0.2)] {
+            let mut link = start();
+            link.add(2.0, y);
+            assert_eq!(link.x, [1.0, 2.0]);
+            let slope = link.y[1];
+            assert!((0.1..=0.3).contains(&slope) && (slope - expected).abs() < 1e-15, "{slope}");
+        }
+        let mut link = start();
+        link.add(1.0, 0.5);
+        link.add(0.5, 0.5);
+        assert_eq!(link.x, [1.0]);
+        // Never above 1.
+        link.add(5.0, 1.5);
+        assert_eq!((link.x[1], link.y[1]), (5.0, 1.0));
+        // Not even the least slope stays below 1: left out.
+        let mut late = Knots { x: vec![0.0, 9.0], y: vec![0.0, 0.95], n: 0.1, cap: 0.3 };
+        late.add(10.0, 1.0);
+        assert_eq!(late.x, [0.0, 9.0]);
+        // And so is a value below the one before it.
+        assert_eq!(late.tail(9.0, 0.0, 0.1, 1.0), 0.0);
+        assert_eq!(late.tail(9.0, -0.5, 0.1, 1.0), 0.0);
+        assert!((late.tail(9.0, 0.05, 0.2, 1.0) - 0.25).abs() < 1e-14);
+        assert!((late.tail(9.0, 0.05, 0.2, -1.0) - 0.25).abs() < 1e-14);
+        // A slope out of bounds is brought four ulps nearer to them: steeper, flatter.
+        let late = Knots { x: Vec::new(), y: Vec::new(), n: 0.1, cap: 0.3 };
+        for sign in [-1.0, 1.0] {
+            assert_eq!(late.tail(0.0, 0.3, 0.6, sign), 0.5 + 2.0 * f64::EPSILON);
+            assert_eq!(late.tail(0.0, 0.05, 0.025, sign), 2.0 - 4.0 * f64::EPSILON);
+        }
+    }
+
+    #[test]
+    fn the_right_tail_ends_at_1() {
+        let make = |x: &[f64], y: &[f64]| Knots { x: x.to_vec(), y: y.to_vec(), n: 0.1, cap: 0.5 };
+        let mut link = make(&[0.0, 1.0], &[0.0, 0.5]);
+        link.finish(3.0, 0.1);
+        assert_eq!((link.x[2], link.y[2]), (3.0, 1.0));
+        // Where z_max says nothing the end slope does; both are brought into the bounds.
+        let mut link = make(&[0.0, 1.0], &[0.0, 0.5]);
+        link.finish(1.0, 0.25);
+        assert_eq!((link.x[2], link.y[2]), (3.0, 1.0));
+        let mut link = make(&[0.0, 1.0], &[0.0, 0.5]);
+        link.finish(100.0, 0.25);
+        assert_eq!((link.x[2], link.y[2]), (6.0, 1.0));
+        // Nothing to climb, or less than an ulp of the score: the last knot is the end.
+        let mut link = make(&[0.0, 1.0], &[0.0, 1.0]);
+        link.finish(9.0, 0.25);
+        assert_eq!(link.x, [0.0, 1.0]);
+        let mut link = make(&[0.0, 1e17], &[0.0, 0.999]);
+        link.finish(1e17, 0.25);
+        assert_eq!((link.x.clone(), link.y[1]), (vec![0.0, 1e17], 1.0));
+        let mut link = make(&[1e17], &[0.0]);
+        link.finish(1e17, 0.25);
+        assert_eq!((link.x[1], link.y[1]), (1e17_f64.next_up(), 1.0));
+    }
+}

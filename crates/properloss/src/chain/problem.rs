@@ -257,3 +257,148 @@ pub(super) fn check_scores(scores: &[f64]) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCORES: [f64; 3] = [0.0, 1.0, 4.0];
+
+    fn problem() -> ChainProblem<'static> {
+        ChainProblem::new(&SCORES, Objective::Quadratic { targets: &[0.5; 3] })
+    }
+
+    fn frame(problem: ChainProblem) -> [f64; 4] {
+        let Frame { lo, hi, wall, last_min } = problem.validate().unwrap().frame;
+        [lo, hi, wall, last_min]
+    }
+
+    /// In the variables v the ramp n (z - z_1) is taken off.
+    #[test]
+    fn the_frame_takes_the_ramp_off() {
+        let inf = f64::INFINITY;
+        assert_eq!(frame(problem()), [0.0, 1.0, 1.0, -inf]);
+        assert_eq!(frame(problem().with_slopes(0.125, 1.0)), [0.0, 1.0, 0.5, -inf]);
+        let narrow =
+            problem().with_slopes(0.125, 0.25).with_first(0.125, 0.25).with_last(0.75, 1.0);
+        assert_eq!(frame(narrow), [0.125, 0.25, 0.5, 0.25]);
+        // Reached only with all slopes at N: 0.25 + 4 * 0.1875 = 1.
+        let tight = problem().with_slopes(0.0, 0.1875).with_first(0.0, 0.25).with_last(1.0, 1.0);
+        assert_eq!(frame(tight), [0.0, 0.25, 1.0, 1.0]);
+        assert_eq!(problem().ramp(2), 0.0);
+        assert_eq!(problem().with_slopes(0.125, 1.0).ramp(2), 0.5);
+        assert_eq!(problem().with_slopes(0.125, 1.0).gap(1), 0.875 * 3.0);
+        assert_eq!(gap(&[1.0, 1.0], f64::INFINITY, 0), 0.0);
+        assert_eq!((problem().len(), problem().is_empty()), (3, false));
+        let none = ChainProblem::new(&[], Objective::Quadratic { targets: &[] });
+        assert_eq!((none.len(), none.is_empty()), (0, true));
+    }
+
+    #[test]
+    fn every_bound_is_checked() {
+        let nan = f64::NAN;
+        let inf = f64::INFINITY;
+        let wrong = [
+            ("slope_min", problem().with_slopes(-0.1, 1.0)),
+            ("slope_min", problem().with_slopes(nan, 1.0)),
+            ("slope_min", problem().with_slopes(inf, inf)),
+            ("slope_max", problem().with_slopes(0.1, 0.05)),
+            ("slope_max", problem().with_slopes(0.1, nan)),
+            ("the lower bound of the first value", problem().with_first(nan, 1.0)),
+            ("the lower bound of the first value", problem().with_first(-inf, 1.0)),
+            ("the upper bound of the first value", problem().with_first(0.5, 0.4)),
+            ("the upper bound of the first value", problem().with_first(0.5, nan)),
+            ("the upper bound of the last value", problem().with_last(0.0, inf)),
+            ("the upper bound of the last value", problem().with_last(0.0, nan)),
+            ("the lower bound of the last value", problem().with_last(nan, 1.0)),
+            ("the lower bound of the last value", problem().with_last(0.9, 0.8)),
+            (
+                "the upper bound of the last value",
+                problem().with_first(0.5, 1.0).with_last(0.0, 0.4),
+            ),
+        ];
+        for (expected, problem) in wrong {
+            match problem.validate().map(|_| ()) {
+                Err(Error::OutOfDomain { what, .. }) => assert_eq!(what, expected),
+                other => panic!("{expected}: {other:?}"),
+            }
+        }
+        let link = crate::link::Sigmoid;
+        let objective = Objective::Bregman { link: &link, target_scores: &[0.0; 3] };
+        let bregman = ChainProblem::new(&SCORES, objective);
+        assert!(bregman.validate().is_ok());
+        assert!(bregman.with_first(-1e-9, 1.0).validate().is_err());
+        assert!(bregman.with_last(0.0, 1.0 + 1e-9).validate().is_err());
+        assert!(problem().with_first(-1.0, 2.0).with_last(0.0, 3.0).validate().is_ok());
+    }
+
+    #[test]
+    fn infeasible_bounds_say_what_would_do() {
+        // n may be 0.25 exactly, and is accepted there; above, the largest is named.
+        assert_eq!(frame(problem().with_slopes(0.25, 1.0))[2], 0.0);
+        match problem().with_slopes(0.251, 1.0).validate().map(|_| ()) {
+            Err(Error::InfeasibleSlope { range, largest_slope_min, .. }) => {
+                assert_eq!((range, largest_slope_min), (4.0, 0.25));
+            }
+            other => panic!("{other:?}"),
+        }
+        // From at most 0.25 with slopes up to 0.125 the last value is at most 0.75.
+        let far = problem().with_slopes(0.0, 0.125).with_first(0.0, 0.25);
+        assert!(far.with_last(0.75, 1.0).validate().is_ok());
+        match far.with_last(0.875, 1.0).validate().map(|_| ()) {
+            Err(Error::UnreachableLast { last_min, reachable, smallest_slope_max }) => {
+                assert_eq!((last_min, reachable, smallest_slope_max), (0.875, 0.75, 0.15625));
+            }
+            other => panic!("{other:?}"),
+        }
+        // n = 1/16 climbs 0.25 and is counted once.
+        let ramped = far.with_slopes(0.0625, 0.125).with_last(0.875, 1.0);
+        match ramped.validate().map(|_| ()) {
+            Err(Error::UnreachableLast { reachable, smallest_slope_max, .. }) => {
+                assert_eq!((reachable, smallest_slope_max), (0.75, 0.15625));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn weights_targets_and_scores_are_checked() {
+        let weighted = |w: &'static [f64]| problem().with_weights(w).validate();
+        let sums = weighted(&[1.0, 0.0, 2.5]).unwrap();
+        assert_eq!((sums.total_weight, sums.has_zero), (3.5, true));
+        let sums = weighted(&[1.0, 1e100, 2.5]).unwrap();
+        assert!(!sums.has_zero);
+        for bad in [-1.0, f64::NAN, 1.1e100] {
+            let weights = [1.0, 1.0, bad];
+            let found = problem().with_weights(&weights).validate().map(|_| ());
+            assert!(
+                matches!(found, Err(Error::ElementOutOfDomain { what: "weights", index: 2, .. })),
+                "{found:?}"
+            );
+        }
+        assert!(weighted(&[1.0]).is_err());
+        let of = |targets: &[f64]| {
+            ChainProblem::new(&SCORES, Objective::Quadratic { targets }).validate().map(|_| ())
+        };
+        assert!(of(&[0.0, 1e100, -1e100]).is_ok());
+        assert!(matches!(
+            of(&[0.0, 0.0, -1.1e100]),
+            Err(Error::ElementOutOfDomain { index: 2, .. })
+        ));
+        assert!(matches!(of(&[0.0, f64::NAN, 0.0]), Err(Error::NotFinite { index: 1, .. })));
+        assert!(of(&[0.0]).is_err());
+        assert!(matches!(check_scores(&[0.0, 2.0, 1.0]), Err(Error::NotSorted { index: 2, .. })));
+        assert!(matches!(
+            check_scores(&[0.0, f64::INFINITY]),
+            Err(Error::NotFinite { index: 1, .. })
+        ));
+        assert!(matches!(check_scores(&[-1e308, 1e308]), Err(Error::OutOfDomain { .. })));
+        assert!(check_scores(&[1.0, 1.0]).is_ok());
+    }
+
+    #[test]
+    fn contact_is_eight_ulps_of_the_box() {
+        let frame = Frame { lo: -2.0, hi: 0.0, wall: 1.0, last_min: 0.0 };
+        assert_eq!(frame.contact(), 8.0 * f64::EPSILON * (2.0 + 6.0));
+    }
+}

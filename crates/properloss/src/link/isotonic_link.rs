@@ -206,6 +206,36 @@ mod tests {
     }
 
     #[test]
+    fn divergences_over_a_flat_piece() {
+        let link = steps();
+        // ∫_b^a (u - u(b)): over the flat piece nothing, then a triangle of 1 by 3/4.
+        assert_eq!(link.divergence(2.0, 0.0), 0.0);
+        assert_eq!(link.divergence(3.0, 1.0), 0.375);
+        assert_eq!(link.divergence(1.0, 3.0), 1.125);
+        assert_eq!(link.divergence(-1.0, 1.0), 0.125 + 0.0);
+        assert_eq!(link.conjugate_divergence(0.25, 1.0), link.divergence(3.0, 0.0));
+        assert_eq!(link.conjugate_divergence(0.125, 0.25), link.divergence(0.0, -0.5));
+        assert_eq!(
+            [link.derivative(-0.5), link.derivative(1.0), link.derivative(2.0)],
+            [0.25, 0.0, 0.75]
+        );
+        assert_eq!([link.derivative(-1.5), link.derivative(3.0)], [0.0, 0.0]);
+        assert_eq!(
+            [
+                link.u_inverse(0.0),
+                link.u_inverse(0.125),
+                link.u_inverse(0.625),
+                link.u_inverse(1.0)
+            ],
+            [-1.0, -0.5, 2.5, 3.0]
+        );
+        assert_eq!(
+            (link.z(), link.values()),
+            (&[-1.0, 0.0, 2.0, 3.0][..], &[0.0, 0.25, 0.25, 1.0][..])
+        );
+    }
+
+    #[test]
     fn a_step_narrower_than_its_slope_can_say() {
         // 2^-1026: half of it is a number too, and 0.5 / 2^-1026 is none.
         let narrow = f64::MIN_POSITIVE / 16.0;

@@ -172,3 +172,86 @@ impl Loss {
         PartialLosses::new(|p| self.partial_loss(0.0, p), |p| self.partial_loss(1.0, p))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::{Cauchy, Probit, RelativeLink};
+    use crate::piecewise::PiecewiseAffine;
+
+    fn floored() -> Arc<dyn InverseLink> {
+        let v = PiecewiseAffine::new(vec![0.0, 1.0], vec![0.125, 0.75]).unwrap();
+        Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap())
+    }
+
+    /// The canonical loss of the sigmoid is log-loss, and so is the composite one of any link.
+    #[test]
+    fn both_kinds_of_the_sigmoid_are_log_loss() {
+        for loss in [Loss::of_link(Arc::new(Sigmoid)), Loss::composite(Arc::new(Sigmoid))] {
+            for z in [-3.0_f64, -0.5, 0.0, 2.0] {
+                let p = 1.0 / (1.0 + (-z).exp());
+                let close =
+                    |a: f64, b: f64| assert!((a - b).abs() < 1e-14, "{a} {b} at {z}, {loss:?}");
+                close(loss.loss(1.0, z), -p.ln());
+                close(loss.loss(0.0, z), -(1.0 - p).ln());
+                close(loss.gradient(1.0, z), p - 1.0);
+                close(loss.gradient(0.0, z), p);
+                close(loss.gradient(0.25, z), p - 0.25);
+                close(loss.curvature(z), p * (1.0 - p));
+                close(loss.partial_loss(1.0, p), -p.ln());
+                close(loss.partial_loss(0.0, p), -(1.0 - p).ln());
+                close(loss.weight(p) * p * (1.0 - p), 1.0);
+                close(loss.conditional_bayes_risk(p), -p * p.ln() - (1.0 - p) * (1.0 - p).ln());
+                close(loss.partial_losses().risk(0.25, p), -0.25 * p.ln() - 0.75 * (1.0 - p).ln());
+            }
+            for c in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+                assert!(loss.weight(c).is_nan(), "{c}");
+            }
+        }
+    }
+
+    /// Log-loss under another link: slopes by differences, Fisher's curvature by its formula.
+    #[test]
+    fn composite_slopes() {
+        let loss = Loss::of_link(Arc::new(Cauchy));
+        let link = loss.link().clone();
+        for z in [-4.0, -0.3, 0.0, 1.0, 6.0] {
+            let h = 1e-5;
+            for y in [0.0, 1.0] {
+                let difference = (loss.loss(y, z + h) - loss.loss(y, z - h)) / (2.0 * h);
+                assert!((loss.gradient(y, z) - difference).abs() < 1e-9, "{y} {z}");
+            }
+            let (p, slope) = (link.u(z), link.derivative(z));
+            let fisher = slope * slope / (p * (1.0 - p));
+            assert!((loss.curvature(z) - fisher).abs() < 1e-14, "{z}");
+        }
+    }
+
+    #[test]
+    fn the_kind_and_its_reason() {
+        let kind = |link: Arc<dyn InverseLink>| (LossKind::of(&*link), Loss::of_link(link).kind());
+        let (canonical, composite) = (LossKind::Canonical, LossKind::Composite);
+        assert_eq!(kind(Arc::new(Probit)), (canonical, canonical));
+        assert_eq!(kind(Arc::new(Cauchy)), (composite, composite));
+        assert_eq!(kind(floored()), (composite, composite));
+        // One end alone is enough to be without a canonical loss.
+        for (low, high) in [(0.0, 0.75), (0.125, 1.0)] {
+            let v = PiecewiseAffine::new(vec![0.0, 1.0], vec![low, high]).unwrap();
+            let link: Arc<dyn InverseLink> =
+                Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
+            assert_eq!(LossKind::of(&*link), composite, "{low} {high}");
+        }
+        let why = |loss: Loss| loss.why();
+        assert!(
+            why(Loss::of_link(Arc::new(Probit))).starts_with("canonical: the loss whose own link")
+        );
+        assert!(why(Loss::composite(Arc::new(Probit))).ends_with("as it was asked for"));
+        assert!(why(Loss::of_link(Arc::new(Cauchy))).contains("nears 0 and 1 so slowly"));
+        assert!(why(Loss::of_link(floored())).contains("stays between 0.1250 and 0.7500"));
+        for kind in [canonical, composite] {
+            assert_eq!(LossKind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(LossKind::from_name("xyzzy"), None);
+        assert_eq!((canonical.name(), composite.name()), ("canonical", "composite"));
+    }
+}

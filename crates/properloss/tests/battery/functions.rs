@@ -1,5 +1,6 @@
 //! u, its derivative, its inverse, U and U*.
 
+use properloss::link::{InverseLink, IsotonicLink, Sigmoid};
 use proptest::prelude::*;
 
 use crate::{EPS, any_link, config, near, piecewise, probability, range, registered, score};
@@ -139,6 +140,76 @@ proptest! {
         prop_assert_eq!(again.spec(), link.spec());
     }
 
+    /// Without flat pieces the isotonic link is the piecewise one.
+    #[test]
+    fn isotonic_without_flat_pieces_is_piecewise(link in piecewise(), s in probability(), t in probability(), out in -1.0..1.0f64) {
+        let knots = link.as_piecewise().unwrap().knots();
+        let own = IsotonicLink::new(knots.x().to_vec(), knots.y().to_vec()).unwrap();
+        prop_assert_eq!((own.z(), own.values(), own.support()), (knots.x(), knots.y(), link.support()));
+        let (z_min, z_max) = link.support();
+        let wide = z_max - z_min;
+        let beyond = if out < 0.0 { z_min + out } else { z_max + out };
+        // Areas of at most the width, slopes up to 1e8: a score rounded by eps moves u by 1e-8 eps.
+        let size = z_min.abs() + z_max.abs() + wide;
+        for z in [score(&link, s), beyond] {
+            let slope = link.derivative(z).max(link.derivative(z - EPS * size));
+            near!(own.u(z), link.u(z), C * EPS * (1.0 + size * slope), "u at {z}");
+            near!(own.derivative(z), link.derivative(z), C * EPS * slope, "u' at {z}");
+            near!(own.potential(z), link.potential(z), 200.0 * C * EPS * size, "U at {z}");
+            near!(own.upper_potential(z), link.upper_potential(z), 200.0 * C * EPS * size, "at {z}");
+            let w = score(&link, t);
+            let tolerance = 400.0 * C * EPS * size;
+            near!(own.divergence(z, w), link.divergence(z, w), tolerance, "D({z}, {w})");
+        }
+        let inverse = link.u_inverse(s);
+        let slope = link.derivative(inverse).min(link.derivative(inverse - EPS * size)).max(1e-9);
+        near!(own.u_inverse(s), inverse, C * EPS * (size + 1.0 / slope), "u⁻¹ at {s}");
+        near!(own.conjugate(s), link.conjugate(s), 400.0 * C * EPS * size, "U* at {s}");
+        let (ours, theirs) = (own.conjugate_divergence(s, t), link.conjugate_divergence(s, t));
+        near!(ours, theirs, 1000.0 * C * EPS * (size + 1.0 / slope), "D({s}, {t})");
+        prop_assert_eq!(own.spec(), properloss::link::LinkSpec::Isotonic { z: knots.x().to_vec(), u: knots.y().to_vec() });
+    }
+
+    /// What a link has without giving it itself: the defaults of the trait, on the sigmoid.
+    #[test]
+    fn defaults_suffice(z in -20.0..20.0f64, w in -20.0..20.0f64, p in 0.001..0.999f64) {
+        #[derive(Debug)]
+        struct Bare;
+        impl InverseLink for Bare {
+            fn u(&self, z: f64) -> f64 {
+                Sigmoid.u(z)
+            }
+            fn derivative(&self, z: f64) -> f64 {
+                Sigmoid.derivative(z)
+            }
+            fn u_inverse(&self, p: f64) -> f64 {
+                Sigmoid.u_inverse(p)
+            }
+            fn potential(&self, z: f64) -> f64 {
+                Sigmoid.potential(z)
+            }
+            fn conjugate(&self, p: f64) -> f64 {
+                Sigmoid.conjugate(p)
+            }
+        }
+        near!(Bare.one_minus_u(z), Sigmoid.one_minus_u(z), C * EPS, "1 - u({z})");
+        near!(Bare.upper_potential(z), Sigmoid.upper_potential(z), C * EPS * (1.0 + 2.0 * z.abs()), "at {z}");
+        let size = 1.0 / (p * (1.0 - p));
+        near!(Bare.u_inverse_of_complement(p), Sigmoid.u_inverse_of_complement(p), C * EPS * size, "at {p}");
+        let (ours, theirs) = (Bare.divergence(z, w), Sigmoid.divergence(z, w));
+        // Without its own forms it is a difference of potentials, which are of the size of the scores.
+        let size = 1.0 + z.abs() + w.abs();
+        near!(ours, theirs, 1e-12 * theirs + C * EPS * size, "D({z}, {w})");
+        let q = Sigmoid.u(w);
+        let (ours, theirs) = (Bare.conjugate_divergence(p, q), Sigmoid.conjugate_divergence(p, q));
+        near!(ours, theirs, 1e-9 * theirs + C * EPS * size, "D({p}, {q})");
+        prop_assert_eq!(Bare.support(), (f64::NEG_INFINITY, f64::INFINITY));
+        prop_assert!(Bare.as_piecewise().is_none() && Bare.spec().name() == "custom");
+        let mut out = [0.0; 2];
+        Bare.u_into(&[z, w], &mut out);
+        prop_assert_eq!(out, [Sigmoid.u(z), Sigmoid.u(w)]);
+    }
+
     /// Many scores at once, sorted or not, give the same bits as one by one.
     #[test]
     fn slices_and_merging(link in piecewise(), mut z in prop::collection::vec(-30.0..40.0f64, 0..300)) {
@@ -213,6 +284,17 @@ fn huge_scores_and_ends() {
         assert_eq!(link.u(f64::NEG_INFINITY), 0.0, "{link:?}");
         assert_eq!(link.u(f64::INFINITY), 1.0, "{link:?}");
         let (z_min, z_max) = link.support();
+        // Outside of its support a link is flat, and one of its potentials is 0.
+        if z_min.is_finite() {
+            let z = z_min - 1.0 - z_min.abs();
+            assert_eq!((link.u(z), link.one_minus_u(z), link.derivative(z)), (0.0, 1.0, 0.0));
+            assert_eq!(link.potential(z), 0.0, "{link:?}");
+        }
+        if z_max.is_finite() {
+            let z = z_max + 1.0 + z_max.abs();
+            assert_eq!((link.u(z), link.one_minus_u(z), link.derivative(z)), (1.0, 0.0, 0.0));
+            assert_eq!(link.upper_potential(z), 0.0, "{link:?}");
+        }
         assert!(
             (link.u_inverse(0.0) - z_min).abs() <= 4.0 * EPS * z_min.abs() || z_min.is_infinite()
         );

@@ -100,6 +100,11 @@ impl Instance {
     /// KKT residual over the sum of the weights, from the values alone: a bound counts as active
     /// when its slack is at most 1e-12.
     pub fn kkt(&self, y: &[f64]) -> f64 {
+        self.kkt_with(y, |y, c| self.pull(y, c))
+    }
+
+    /// The same with `g(y) - c` given.
+    pub fn kkt_with(&self, y: &[f64], pull: impl Fn(f64, f64) -> f64) -> f64 {
         let tight = 1e-12;
         let (mut least, mut most) = (0.0_f64, 0.0_f64);
         if y[0] - self.first.0 <= tight {
@@ -111,7 +116,7 @@ impl Instance {
         let mut kappa = 0.0;
         let m = y.len();
         for i in 0..m {
-            kappa += self.weights[i] * self.pull(y[i], self.targets[i]);
+            kappa += self.weights[i] * pull(y[i], self.targets[i]);
             let (lower, upper) = if i + 1 < m {
                 let dz = self.scores[i + 1] - self.scores[i];
                 let dy = y[i + 1] - y[i];
@@ -208,6 +213,43 @@ pub fn random_link(rng: &mut Rng, a: f64, b: f64) -> PiecewiseLink {
     let x = x.iter().map(|x| a - 0.2 * width + 1.4 * width * x / sx).collect();
     let y = y.iter().map(|y| y / sy).collect();
     PiecewiseLink::new(PiecewiseAffine::new(x, y).unwrap()).unwrap()
+}
+
+/// The states say what the values are: at a bound within rounding, or off it.
+pub fn check_states(instance: &Instance, solution: &ChainSolution) -> Result<(), String> {
+    use properloss::chain::{EdgeState, EndState};
+    let (z, y) = (&instance.scores, &solution.values);
+    let (n, cap) = instance.slopes;
+    let last = y.len() - 1;
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-12;
+    for i in 0..last {
+        let (dz, dy) = (z[i + 1] - z[i], y[i + 1] - y[i]);
+        let (low, high) = (n * dz, if dz > 0.0 { cap * dz } else { 0.0 });
+        let right = match solution.edges[i] {
+            EdgeState::Tied => near(dy, low) && near(low, high),
+            EdgeState::Lower => near(dy, low),
+            EdgeState::Upper => near(dy, high),
+            EdgeState::Free => dz > 0.0,
+        };
+        if !right {
+            return Err(format!("edge {i} is {:?}: {dy} in [{low}, {high}]", solution.edges[i]));
+        }
+    }
+    for (what, state, value, (low, high)) in [
+        ("first", solution.first, y[0], instance.first),
+        ("last", solution.last, y[last], instance.last),
+    ] {
+        let right = match state {
+            EndState::Fixed => near(value, low) && near(value, high),
+            EndState::Lower => near(value, low),
+            EndState::Upper => near(value, high),
+            EndState::Free => value >= low && value <= high,
+        };
+        if !right {
+            return Err(format!("{what} is {state:?}: {value} in [{low}, {high}]"));
+        }
+    }
+    Ok(())
 }
 
 /// What every solution must satisfy.

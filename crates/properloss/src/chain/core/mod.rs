@@ -2,6 +2,8 @@
 
 mod halves;
 mod knots;
+#[cfg(test)]
+mod plain;
 mod programme;
 mod rope;
 mod tree;

@@ -273,3 +273,160 @@ pub(in crate::chain) fn block_is_optimal(
     }
     least - most <= 4.0 * tolerance(noise)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::curve::Identity;
+    use super::*;
+    use EdgeState::{Free, Lower, Tied, Upper};
+
+    /// Scores 0, 1, 2, 4 with freedom 0.125: gaps 0.125, 0.125, 0.25. No ramp.
+    fn chain<'a>(weights: &'a [f64], targets: &'a [f64]) -> Chain<'a> {
+        Chain {
+            scores: &[0.0, 1.0, 2.0, 4.0],
+            weights: Some(weights),
+            targets,
+            slope_min: 0.0,
+            freedom: 0.125,
+            units: Units { origin: 0.0, scale: 1.0 },
+            frame: Frame { lo: 0.0, hi: 0.75, wall: 1.0, last_min: 0.25 },
+        }
+    }
+
+    const V: [f64; 4] = [0.25, 0.3125, 0.4375, 0.5];
+
+    #[test]
+    fn room_on_both_sides() {
+        let chain = chain(&[1.0; 4], &[0.0; 4]);
+        assert_eq!(chain.room_left(&V, 0), (-0.25, 0.5));
+        assert_eq!(chain.room_left(&V, 1), (-0.0625, 0.0625));
+        assert_eq!(chain.room_left(&V, 3), (-0.0625, 0.1875));
+        assert_eq!(chain.room_right(&V, 3), (-0.25, 0.5));
+        assert_eq!(chain.room_right(&V, 0), (-0.0625, 0.0625));
+        assert_eq!(chain.room_right(&V, 2), (-0.1875, 0.0625));
+    }
+
+    #[test]
+    fn blocks_lie_between_free_edges() {
+        let edges = [Lower, Free, Upper, Tied, Free, Free, Lower];
+        let ends: Vec<usize> = (0..8).map(|i| block_end(&edges, i)).collect();
+        assert_eq!(ends, [1, 1, 4, 4, 4, 5, 7, 7]);
+        let starts: Vec<usize> = (0..8).map(|i| block_start(&edges, i)).collect();
+        assert_eq!(starts, [0, 0, 2, 2, 2, 5, 6, 6]);
+    }
+
+    /// Σ ω (y - t), Σ ω and the size of the terms, at a shift.
+    #[test]
+    fn sums_of_a_block() {
+        let chain = chain(&[1.0, 2.0, 4.0, 1.0], &[0.0, 0.5, -0.25, 0.0]);
+        let sums = balance(&chain, &mut Identity, &V, (1, 2), 0.0625);
+        assert_eq!(sums.residual, 2.0 * (0.375 - 0.5) + 4.0 * (0.5 + 0.25));
+        assert_eq!(sums.slope, 6.0);
+        assert_eq!(sums.noise, 2.0 * (0.375 + 0.5 + 0.375) + 4.0 * (0.5 + 0.25 + 0.5));
+    }
+
+    /// The weighted mean, or as near as the room allows.
+    #[test]
+    fn the_best_shift_is_the_mean_within_its_room() {
+        let weights = [1.0, 3.0, 1.0, 1.0];
+        for (target, room, expected) in [
+            (0.5, (-1.0, 1.0), 0.203125),
+            (0.5, (-1.0, 0.125), 0.125),
+            (0.0, (-1.0, 1.0), -0.296875),
+            (0.0, (-0.25, 1.0), -0.25),
+            (0.0, (0.0, 1.0), 0.0),
+            (1.0, (-1.0, 0.0), 0.0),
+        ] {
+            let targets = [target; 4];
+            let chain = chain(&weights, &targets);
+            let theta = best_shift(&chain, &mut Identity, &V, (0, 1), room.0, room.1);
+            assert!((theta - expected).abs() < 1e-15, "{target} {room:?}: {theta}");
+        }
+        assert_eq!(bit_middle(1.0, 1.0), 1.0);
+        assert_eq!(bit_middle(-4.0, -1.0), -2.0);
+        assert_eq!(bit_middle(0.25, 1.0), 0.5);
+        // A curve whose slope says nothing: bisections find the root, far down or not.
+        #[derive(Clone, Copy)]
+        struct Cubic(f64);
+        impl Curve for Cubic {
+            fn eval(&mut self, y: f64) -> (f64, f64) {
+                ((y - self.0).cbrt(), f64::NAN)
+            }
+            fn values_at(&self, _: &[f64], _: impl FnMut(usize, f64)) {}
+        }
+        for root in [0.3, 0.9, 0.25 + 1e-9] {
+            let chain = chain(&weights, &[0.0; 4]);
+            let theta = best_shift(&chain, &mut Cubic(root), &V, (0, 0), -0.25, 0.75);
+            assert!((theta - (root - 0.25)).abs() < 1e-15, "{root}: {theta}");
+        }
+    }
+
+    /// Each block to its mean, one after the other; the edges it comes to touch say so.
+    #[test]
+    fn blocks_go_to_their_means() {
+        let run = |targets: [f64; 4], edges: [EdgeState; 3]| {
+            let (mut v, mut edges) = (V, edges);
+            let weights = [1.0; 4];
+            balance_blocks(&chain(&weights, &targets), Identity, &mut v, &mut edges, (0, 3));
+            (v, edges)
+        };
+        // Two single points and a pair: all within their room.
+        let (v, edges) = run([0.25, 0.34375, 0.46875, 0.53125], [Free, Free, Lower]);
+        assert_eq!((v, edges), ([0.25, 0.34375, 0.46875, 0.53125], [Free, Upper, Lower]));
+        // The first wants down to 0, the second follows as far as its edge lets it: d = 0.125.
+        let (v, edges) = run([0.0, 1.0, 0.4375, 0.5], [Free, Free, Free]);
+        assert_eq!(v[0], 0.1875);
+        assert_eq!((v[1], edges[0]), (0.3125, Upper));
+        // Up: it stops at its neighbour.
+        let (v, edges) = run([1.0, 0.3125, 0.4375, 0.5], [Free, Free, Free]);
+        assert_eq!((v, edges), ([0.3125, 0.3125, 0.4375, 0.5], [Lower, Free, Free]));
+        // The last one to the wall of its edge, then to the wall of the box.
+        let (v, edges) = run([0.25, 0.3125, 0.4375, 0.9], [Free, Free, Free]);
+        assert_eq!((v[3], edges[2]), (0.6875, Upper));
+        // A block of all points is only held by the boxes.
+        let (v, edges) = run([0.9; 4], [Upper, Tied, Lower]);
+        assert_eq!((v[0], v[3], edges), (0.75, 1.0, [Upper, Tied, Lower]));
+        let (v, _) = run([0.0; 4], [Upper, Tied, Lower]);
+        assert_eq!((v[0], v[3]), (0.0, 0.25));
+    }
+
+    #[test]
+    fn edges_of_no_width_are_tied() {
+        let mut tied = chain(&[1.0; 4], &[0.0; 4]);
+        assert_eq!((lower_or_tied(&tied, 0), upper_or_tied(&tied, 0)), (Lower, Upper));
+        tied.freedom = 0.0;
+        assert_eq!((lower_or_tied(&tied, 0), upper_or_tied(&tied, 0)), (Tied, Tied));
+        assert_eq!((Lower.opened(0.1), Lower.opened(0.0), Tied.opened(0.0)), (Free, Lower, Tied));
+    }
+
+    /// The signs of the partial sums inside a block decide.
+    #[test]
+    fn optimal_blocks_are_known_by_their_signs() {
+        let optimal = |targets: [f64; 4], edges: [EdgeState; 3], v: [f64; 4], block| {
+            block_is_optimal(&chain(&[1.0; 4], &targets), &mut Identity, &v, &edges, block)
+        };
+        let v = [0.25, 0.3125, 0.3125, 0.5];
+        // κ inside = 0.125 (v below its target on the left would rise): wrong at Lower, right at Upper.
+        let (down, up) = ([0.0, 0.1875, 0.4375, 0.0], [0.0, 0.4375, 0.1875, 0.0]);
+        assert!(!optimal(down, [Free, Lower, Free], v, (1, 2)));
+        assert!(optimal(up, [Free, Lower, Free], v, (1, 2)));
+        assert!(optimal(down, [Free, Upper, Free], v, (1, 2)));
+        assert!(!optimal(up, [Free, Upper, Free], v, (1, 2)));
+        assert!(optimal(up, [Free, Tied, Free], v, (1, 2)));
+        assert!(optimal(down, [Free, Tied, Free], v, (1, 2)));
+        // The sum over the block is 0, or the block has to move.
+        assert!(!optimal([0.0, 0.0, 0.5, 0.0], [Free, Tied, Free], v, (1, 2)));
+        // The first block rests at its box from above or below.
+        let all = [Tied, Tied, Tied];
+        assert!(optimal([-1.0; 4], all, [0.0, 0.25, 0.25, 0.5], (0, 3)));
+        assert!(!optimal([2.0; 4], all, [0.0, 0.25, 0.25, 0.5], (0, 3)));
+        assert!(optimal([2.0; 4], all, [0.75, 0.8, 0.85, 0.9], (0, 3)));
+        assert!(!optimal([-1.0; 4], all, [0.75, 0.8, 0.85, 0.9], (0, 3)));
+        // And the last one.
+        assert!(optimal([2.0; 4], all, [0.5, 0.6, 0.7, 1.0], (0, 3)));
+        assert!(!optimal([-1.0; 4], all, [0.5, 0.6, 0.7, 1.0], (0, 3)));
+        assert!(optimal([-1.0; 4], all, [0.1, 0.1, 0.1, 0.25], (0, 3)));
+        assert!(!optimal([2.0; 4], all, [0.1, 0.1, 0.1, 0.25], (0, 3)));
+        assert!(!optimal([2.0; 4], all, [0.5, 0.6, 0.7, 0.8], (0, 3)));
+    }
+}

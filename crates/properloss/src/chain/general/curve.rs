@@ -160,3 +160,110 @@ fn power_of_two_inverse(largest: f64) -> f64 {
     let exponent = ((largest.to_bits() >> 52) & 0x7ff) as i32 - 1022;
     2.0_f64.powi(-exponent.clamp(-1021, 1021))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Sigmoid;
+
+    fn pieces() -> PiecewiseLink {
+        PiecewiseLink::from_knots(vec![-2.0, 0.0, 1.0, 5.0], vec![0.0, 0.25, 0.75, 1.0]).unwrap()
+    }
+
+    /// `g` and `g'` at any value, wherever the cursor was: `u⁻¹` and its slope, in units.
+    #[test]
+    fn pieces_are_the_inverse_link() {
+        let link = pieces();
+        let units = Units { origin: 0.5, scale: 0.25 };
+        let values = [0.0, 0.125, 0.25, 0.5, 0.7, 0.75, 0.9, 1.0];
+        let slopes = [8.0, 8.0, 2.0, 2.0, 2.0, 16.0, 16.0, 16.0];
+        for from in values {
+            for (y, slope) in values.into_iter().zip(slopes) {
+                let mut walked = Pieces::new(&link, units);
+                walked.eval(from);
+                let mut sought = Pieces::new(&link, units);
+                sought.seek(y);
+                let cursor = sought.cursor;
+                for curve in [&mut walked, &mut sought] {
+                    let (g, h) = curve.eval(y);
+                    let expected = (link.u_inverse(y) - 0.5) * 0.25;
+                    assert!((g - expected).abs() < 1e-15, "{from} {y}: {g} {expected}");
+                    assert_eq!(h, 0.25 * slope, "{from} {y}");
+                }
+                assert_eq!(sought.cursor, cursor, "seek goes to the piece itself");
+            }
+        }
+    }
+
+    #[test]
+    fn values_at_scores_are_those_of_the_link() {
+        let link = pieces();
+        let scores = [-3.0, -2.0, -1.0, 0.0, 0.0, 0.5, 1.0, 3.0, 5.0, 6.0];
+        for from in 0..scores.len() {
+            let mut found = vec![f64::NAN; scores.len() - from];
+            let units = Units { origin: 0.0, scale: 1.0 };
+            Pieces::new(&link, units).values_at(&scores[from..], |i, u| found[i] = u);
+            let expected: Vec<f64> = scores[from..].iter().map(|&z| link.u(z)).collect();
+            assert_eq!(found, expected);
+            Smooth { link: &Sigmoid, units }.values_at(&scores[from..], |i, u| found[i] = u);
+            assert!(found.iter().zip(&scores[from..]).all(|(&u, &z)| u == Sigmoid.u(z)));
+            Identity.values_at(&scores[from..], |i, u| found[i] = u);
+            assert_eq!(found, scores[from..]);
+        }
+        assert_eq!(Identity.eval(0.25), (0.25, 1.0));
+    }
+
+    /// `u⁻¹` and `1/u'` of a smooth link, finite also at 0 and 1.
+    #[test]
+    fn smooth_is_the_inverse_link() {
+        let mut curve = Smooth { link: &Sigmoid, units: Units { origin: 1.0, scale: 0.5 } };
+        for y in [0.001, 0.25, 0.5, 0.9] {
+            let (g, h) = curve.eval(y);
+            let (score, slope) = ((y / (1.0 - y)).ln(), 1.0 / (y * (1.0 - y)));
+            assert!((g - 0.5 * (score - 1.0)).abs() < 1e-14, "{y}: {g}");
+            assert!((h - 0.5 * slope).abs() < 1e-13 * slope, "{y}: {h}");
+        }
+        for y in [-0.1, 0.0, 1.0, 1.5] {
+            let (g, h) = curve.eval(y);
+            assert!(g.is_finite() && h > 1.0 && h <= CURVATURE.1, "{y}: {g} {h}");
+        }
+        // Flat as it may be, no weight of the model vanishes.
+        let flat = crate::link::ClippedLine::new(1e-40, 0.5).unwrap();
+        let steep = crate::link::ClippedLine::new(1e40, 0.5).unwrap();
+        let units = Units { origin: 0.0, scale: 1.0 };
+        assert_eq!(Smooth { link: &steep, units }.eval(0.5).1, CURVATURE.0);
+        assert_eq!(
+            Smooth { link: &flat, units: Units { scale: 1e25, ..units } }.eval(0.5).1,
+            CURVATURE.1
+        );
+    }
+
+    /// The middle of the link is 0, the largest score is in [1/2, 1).
+    #[test]
+    fn units_centre_and_scale() {
+        let of = |link: &dyn InverseLink, targets: &[f64]| {
+            let units = Units::new(&Objective::Bregman { link, target_scores: targets });
+            (units.origin, units.scale)
+        };
+        // The support reaches from -2 to 5 around 0.5: 4.5 = 0.5625 * 8.
+        assert_eq!(of(&pieces(), &[0.0, 1.0]), (0.5, 0.125));
+        assert_eq!(of(&pieces(), &[-8.0]), (0.5, 0.0625));
+        assert_eq!(of(&pieces(), &[20.0]), (0.5, 1.0 / 32.0));
+        // ln 3 = 1.0986 without support or larger targets.
+        assert_eq!(of(&Sigmoid, &[0.5]), (0.0, 0.5));
+        let plain = Units::new(&Objective::Quadratic { targets: &[3.0] });
+        assert_eq!((plain.origin, plain.scale, plain.of(3.0)), (0.0, 1.0, 3.0));
+        assert_eq!(Units { origin: 1.0, scale: 0.5 }.of(4.0), 1.5);
+        for (largest, scale) in [
+            (1.0, 0.5),
+            (0.75, 1.0),
+            (0.5, 1.0),
+            (0.25, 2.0),
+            (0.0, 1.0),
+            (1e-310, 1.0),
+            (f64::INFINITY, 1.0),
+        ] {
+            assert_eq!(power_of_two_inverse(largest), scale, "{largest}");
+        }
+    }
+}

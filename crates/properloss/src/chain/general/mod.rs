@@ -323,3 +323,201 @@ pub(super) fn warm_start(
         *state = state_of(v[i + 1] - v[i], chain.gap(i), contact);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::curve::{Identity, Units};
+    use super::*;
+    use EdgeState::{Free, Lower, Tied, Upper};
+
+    fn chain<'a>(scores: &'a [f64], targets: &'a [f64]) -> Chain<'a> {
+        Chain {
+            scores,
+            weights: None,
+            targets,
+            slope_min: 0.0,
+            freedom: 0.125,
+            units: Units { origin: 0.0, scale: 1.0 },
+            frame: Frame { lo: 0.0, hi: 0.75, wall: 1.0, last_min: 0.25 },
+        }
+    }
+
+    const SCORES: [f64; 6] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
+    const V: [f64; 6] = [0.25, 0.25, 0.375, 0.4375, 0.5, 0.5];
+
+    #[test]
+    fn a_state_is_a_contact() {
+        assert_eq!(state_of(0.0, 1.0, 0.1), Lower);
+        assert_eq!(state_of(0.1, 1.0, 0.1), Lower);
+        assert_eq!(state_of(0.2, 1.0, 0.1), Free);
+        assert_eq!(state_of(0.95, 1.0, 0.1), Upper);
+        assert_eq!(state_of(0.05, 0.1, 0.1), Tied);
+    }
+
+    /// Blocks (0, 1), (2), (3), (4, 5): those that want to move are found, each by itself.
+    #[test]
+    fn violations_are_found_block_by_block() {
+        let edges = [Lower, Free, Free, Free, Lower];
+        let find = |targets: [f64; 6], range, widen| {
+            let mut windows = Vec::new();
+            find_violations(
+                &chain(&SCORES, &targets),
+                Identity,
+                &V,
+                &edges,
+                range,
+                widen,
+                &mut windows,
+            );
+            windows
+        };
+        assert_eq!(find(V, (0, 5), false), []);
+        let mut second = V;
+        second[2] = 0.3;
+        assert_eq!(find(second, (0, 5), false), [(2, 2)]);
+        assert_eq!(find(second, (0, 5), true), [(0, 3)]);
+        // Of a range that begins inside of a block the whole block counts, none beyond its end.
+        let mut both = V;
+        (both[0], both[5]) = (0.0, 0.9);
+        assert_eq!(find(both, (0, 5), false), [(0, 1), (4, 5)]);
+        // With their neighbours they touch, and are one.
+        assert_eq!(find(both, (0, 5), true), [(0, 5)]);
+        assert_eq!(find(both, (1, 3), false), [(0, 1)]);
+        assert_eq!(find(both, (2, 4), false), [(4, 5)]);
+        assert_eq!(find(both, (5, 5), false), [(4, 5)]);
+    }
+
+    /// A start whose blocks are right needs no window; a bad one is one window.
+    #[test]
+    fn the_start_is_balanced_and_judged() {
+        let start = |targets: [f64; 6]| {
+            let (mut v, mut edges) = (V, [Lower, Free, Free, Free, Lower]);
+            let mut windows = vec![(7, 7)];
+            let chain = chain(&SCORES, &targets);
+            violations_of_start(&chain, Identity, &mut v, &mut edges, &mut windows);
+            (v, windows)
+        };
+        let near = V.map(|v| v + 0.015625);
+        assert_eq!(start(near), (near, vec![]));
+        // The targets fall: every block is wrong.
+        let (_, windows) = start([0.9, 0.8, 0.7, 0.3, 0.2, 0.1]);
+        assert_eq!(windows, [(0, 5)]);
+        // Only the pair at the end is: its order is reversed.
+        let mut last = V;
+        (last[4], last[5]) = (0.46875, 0.53125);
+        let (_, windows) = start(last);
+        assert_eq!(windows, [(4, 5)]);
+    }
+
+    /// A window between neighbours that stay; φ' along a step; the step itself.
+    #[test]
+    fn a_window_is_a_chain_between_its_neighbours() {
+        let targets = [0.0, 0.25, 0.5, 0.25, 0.0, 1.0];
+        let chain = chain(&SCORES, &targets);
+        let (mut v, mut edges) = (V, [Lower, Upper, Free, Free, Lower]);
+        let mut stores = Stores::default();
+        let mut trial = Trial { v: V.to_vec(), edges: vec![Free; 5], ..Trial::default() };
+        (trial.v[2], trial.v[3]) = (0.3125, 0.4375 + 0.03125);
+        let mut pass = Pass {
+            chain: &chain,
+            curve: Identity,
+            stores: &mut stores,
+            trial: &mut trial,
+            v: &mut v,
+            edges: &mut edges,
+        };
+        let as_array = |f: Frame| [f.lo, f.hi, f.wall, f.last_min];
+        assert_eq!(as_array(pass.frame((2, 3))), [0.25, 0.375, 0.5, 0.375]);
+        assert_eq!(as_array(pass.frame((0, 5))), [0.0, 0.75, 1.0, 0.25]);
+        // δ = -1/16, 1/32: φ'(α) = (0.375 - α/16 - 0.5)(-1/16) + (0.4375 + α/32 - 0.25)/32.
+        let slope =
+            |alpha: f64| (-0.125 - alpha / 16.0) * (-1.0 / 16.0) + (0.1875 + alpha / 32.0) / 32.0;
+        for alpha in [0.0, 0.5, 1.0] {
+            let (sum, noise) = pass.slope((2, 3), alpha);
+            assert!((sum - slope(alpha)).abs() < 1e-17, "{sum}");
+            let y = [0.375 - alpha / 16.0, 0.4375 + alpha / 32.0];
+            let size = (2.0 * y[0] + 0.5) / 16.0 + (2.0 * y[1] + 0.25) / 32.0;
+            assert!((noise / (4.0 * f64::EPSILON) - size).abs() < 1e-15, "{noise}");
+        }
+        // Half a step: values between, states read off them (gap 0.125), also at the rims.
+        pass.take_step((2, 3), 0.5);
+        assert_eq!(v, [0.25, 0.25, 0.34375, 0.453125, 0.5, 0.5]);
+        assert_eq!(edges, [Lower, Free, Free, Free, Lower]);
+        trial.edges[2] = Upper;
+        trial.v[2] = 0.25;
+        trial.v[3] = 0.375;
+        let mut pass = Pass {
+            chain: &chain,
+            curve: Identity,
+            stores: &mut stores,
+            trial: &mut trial,
+            v: &mut v,
+            edges: &mut edges,
+        };
+        pass.take_step((2, 3), 1.0);
+        assert_eq!(v, [0.25, 0.25, 0.25, 0.375, 0.5, 0.5]);
+        assert_eq!(edges, [Lower, Lower, Upper, Upper, Lower]);
+    }
+
+    /// How far: all the way where the objective still falls there, else to where it falls last.
+    #[test]
+    fn steps_end_where_the_objective_rises() {
+        let length = |target: f64, trusted: &mut usize| {
+            let targets = [0.25, 0.25, target, 0.4375, 0.5, 0.5];
+            let chain = chain(&SCORES, &targets);
+            let (mut v, mut edges) = (V, [Lower, Free, Free, Free, Lower]);
+            let mut stores = Stores::default();
+            let mut trial = Trial { v: V.to_vec(), edges: vec![Free; 5], ..Trial::default() };
+            // From 0.375 down to 0.25.
+            trial.v[2] = 0.25;
+            let (stores, trial) = (&mut stores, &mut trial);
+            let (v, edges) = (&mut v[..], &mut edges[..]);
+            Pass { chain: &chain, curve: Identity, stores, trial, v, edges }
+                .step_length((2, 2), trusted)
+        };
+        let mut trusted = 1;
+        assert_eq!(length(0.125, &mut trusted), 1.0);
+        assert_eq!(length(0.25, &mut trusted), 1.0);
+        assert_eq!(trusted, 1);
+        // At 0.28125 it overshoots by a third of the slope: taken once on trust.
+        assert_eq!(length(0.28125, &mut trusted), 1.0);
+        assert_eq!(trusted, 0);
+        // φ' is affine: regula falsi finds its root, 3/4 of the way.
+        let alpha = length(0.28125, &mut trusted);
+        assert!((0.675..=0.75).contains(&alpha), "{alpha}");
+        // Overshoots by more than half of the slope: not even on trust.
+        let mut trusted = 1;
+        let alpha = length(0.34375, &mut trusted);
+        assert!((0.225..=0.25).contains(&alpha) && trusted == 1, "{alpha}");
+        // No descent at all: only rounding can say so.
+        assert_eq!(length(0.4375, &mut trusted), 1.0);
+    }
+
+    /// The old link at the new scores, brought into slopes and boxes.
+    #[test]
+    fn the_start_is_feasible_and_near() {
+        let start = |chain: &Chain| {
+            let (mut v, mut edges) = ([0.0; 4], [Free; 3]);
+            // Identity: the value at a score is the score.
+            warm_start(chain, &Identity, &mut v, &mut edges);
+            (v, edges)
+        };
+        let mut chain = chain(&[0.25, 0.5, 0.5, 0.75], &[0.0; 4]);
+        chain.freedom = 2.0;
+        assert_eq!(start(&chain), ([0.25, 0.5, 0.5, 0.75], [Free, Tied, Free]));
+        // Half the slope allowed: at its bound.
+        chain.freedom = 0.5;
+        assert_eq!(start(&chain), ([0.25, 0.375, 0.375, 0.5], [Upper, Tied, Upper]));
+        // A wall, a floor for the last value, a box for the first.
+        chain.freedom = 2.0;
+        chain.frame.wall = 0.5;
+        assert_eq!(start(&chain), ([0.25, 0.5, 0.5, 0.5], [Free, Tied, Lower]));
+        chain.frame = Frame { lo: 0.0, hi: 0.125, wall: 1.0, last_min: 0.875 };
+        chain.freedom = 1.75;
+        assert_eq!(start(&chain), ([0.125, 0.5, 0.5, 0.875], [Free, Tied, Free]));
+        chain.frame = Frame { lo: 0.375, hi: 1.0, wall: 1.0, last_min: 0.0 };
+        assert_eq!(start(&chain).0, [0.375, 0.5, 0.5, 0.75]);
+        chain.slope_min = 0.5;
+        assert_eq!(start(&chain).0, [0.375, 0.375, 0.375, 0.5]);
+    }
+}

@@ -151,3 +151,84 @@ impl Coarse {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use EdgeState::{Free, Lower, Tied, Upper};
+
+    const FRAME: Frame = Frame { lo: 0.0, hi: 1.0, wall: 1.0, last_min: 0.0 };
+
+    /// 40 points are groups of 16, 16 and 8.
+    #[test]
+    fn groups_are_means_and_gaps_between_middles() {
+        let point = |i: usize| (1.0 + (i % 2) as f64, if i < 16 { 0.25 } else { (i % 2) as f64 });
+        let mut coarse = Coarse::default();
+        let stores = &mut <[Stores; 2]>::default();
+        let (_, step) = coarse.solve(stores, &FRAME, 40, point, |i| 0.001 * (i + 1) as f64);
+        let sums: Vec<f64> = coarse.groups.iter().map(|g| g.weight).collect();
+        assert_eq!(sums, [24.0, 24.0, 12.0]);
+        let targets: Vec<f64> = coarse.groups.iter().map(|g| g.target).collect();
+        assert_eq!(targets, [0.25, 2.0 / 3.0, 2.0 / 3.0]);
+        // From 8 to 24, and from 24 to 36.
+        let between = |a: usize, b: usize| 0.001 * (a + 1..=b).sum::<usize>() as f64;
+        let gaps = [between(8, 24), between(24, 36), 0.0];
+        assert!(coarse.groups.iter().zip(gaps).all(|(g, gap)| (g.gap - gap).abs() < 1e-15));
+        // Weighted distances 2/3 (weight 1) and 2/3 (weight 2 times 1/3) in 24 of 40 points.
+        assert!((step - (24.0 * 4.0 / 9.0 / 40.0_f64).sqrt()).abs() < 1e-15, "{step}");
+    }
+
+    fn solved(v: &[f64], edges: &[EdgeState], targets: &[f64]) -> Coarse {
+        let group = |&target: &f64| Group { weight: 2.0, target, gap: 0.5, kappa: 0.0 };
+        Coarse { groups: targets.iter().map(group).collect(), v: v.to_vec(), edges: edges.to_vec() }
+    }
+
+    fn kappas(mut coarse: Coarse) -> Vec<f64> {
+        coarse.multipliers(&FRAME);
+        coarse.groups.iter().map(|group| group.kappa).collect()
+    }
+
+    /// κ is 2 (v - t) added up, from the start that the signs ask for.
+    #[test]
+    fn multipliers_begin_where_the_signs_ask() {
+        let edges = [Lower, Free, Upper];
+        let inner = solved(&[0.25, 0.5, 0.5, 0.75], &edges, &[0.5, 0.25, 0.25, 0.75]);
+        assert_eq!(kappas(inner), [0.0, -0.5, 0.0, 0.5]);
+        // At the lower bound: κ_0 <= 0; the sums 1, 1.5, 1.5 at a lower and two upper edges.
+        let low = solved(&[0.0, 0.5, 0.5, 0.75], &[Lower, Upper, Upper], &[-0.5, 0.25, 0.5, 0.75]);
+        assert_eq!(kappas(low), [-1.25, -0.25, 0.25, 0.25]);
+        let high = solved(&[1.0, 1.0, 1.0, 1.0], &[Upper, Tied, Upper], &[1.25, 1.5, 1.0, 1.0]);
+        assert_eq!(kappas(high)[0], 1.5);
+    }
+
+    #[test]
+    fn free_edges_are_not_guessed() {
+        let coarse = |edges: &[EdgeState]| solved(&[0.5; 3], edges, &[0.5; 3]);
+        assert_eq!(coarse(&[Lower, Upper]).unknown(), 0);
+        assert_eq!(coarse(&[Free, Upper]).unknown(), 16);
+        assert_eq!(coarse(&[Free, Free]).unknown(), 32);
+    }
+
+    /// Within the margin of 0 nothing is said; beyond it the sign decides.
+    #[test]
+    fn guesses_follow_the_sign_of_the_multiplier() {
+        let guess = |edges: &[EdgeState], target: f64, gap: f64| {
+            let coarse = solved(&[0.5; 3], edges, &[0.5; 3]);
+            let mut found = vec![Free; 39];
+            coarse.guess(|_| (1.0, target), |_| gap, 1.0, 1.0, &mut found);
+            found
+        };
+        // κ = 0.25 (i + 1) within a group: beyond 1 from the fifth on.
+        let up = guess(&[Lower, Lower], 0.25, 0.1);
+        assert_eq!((&up[..4], &up[4..16], up[16]), (&[Free; 4][..], &[Upper; 12][..], Free));
+        assert_eq!((up[19], up[20], up[38]), (Free, Upper, Upper));
+        let down = guess(&[Lower, Lower], 0.75, 0.1);
+        assert_eq!((down[3], down[4], down[15]), (Free, Lower, Lower));
+        // An edge as wide as the box has no upper bound; one of no width is tied.
+        assert!(guess(&[Lower, Lower], 0.25, 1.0).iter().all(|&state| state == Free));
+        assert!(guess(&[Lower, Lower], 0.75, 0.0).iter().all(|&state| state == Tied));
+        // Beside a free edge of the groups nothing is guessed.
+        let beside = guess(&[Free, Lower], 0.25, 0.1);
+        assert!(beside[..32].iter().all(|&state| state == Free) && beside[38] == Upper);
+    }
+}

@@ -211,3 +211,135 @@ impl BinnedChain {
         if width > 0.0 { y[k] + (y[k + 1] - y[k]) * ((score - z[k]) / width) } else { y[k] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Sigmoid;
+
+    /// Four bins of width 1 from -1; the third stays empty.
+    fn filled() -> BinnedScores {
+        let mut bins = BinnedScores::new(-1.0, 3.0, 4).unwrap();
+        let points = [
+            (-0.75, 1.0, 0.0),
+            (-0.25, 3.0, 1.0),
+            (0.5, 2.0, 0.25),
+            (3.0, 1.0, 1.0),
+            (2.5, 1.0, 0.5),
+        ];
+        for (score, weight, target) in points {
+            bins.add(score, weight, target).unwrap();
+        }
+        bins.add(1.5, 0.0, 7.0).unwrap();
+        bins
+    }
+
+    #[test]
+    fn bins_are_weighted_means() {
+        let bins = filled();
+        assert_eq!(bins.width(), 1.0);
+        let chain = bins.chain().unwrap();
+        assert_eq!(chain.scores, [-0.375, 0.5, 2.75]);
+        assert_eq!(chain.weights, [4.0, 2.0, 2.0]);
+        assert_eq!(chain.targets, [0.75, 0.25, 0.75]);
+        assert_eq!(chain.margins, (0.375, 0.25));
+        // 2 W N h R with W = 8, N = 0.5, h = 1 and R = max(|1 - 0|, |1 - 0|) = 1.
+        assert_eq!(bins.error_bound(0.5, None, 0.0, 1.0), 8.0);
+        assert_eq!(bins.error_bound(0.5, None, -0.5, 1.25), 12.0);
+        // Targets from 0.25 to 0.5 in a box from 0 to 1: R = max(|1 - 0.25|, |0.5 - 0|).
+        let mut inner = BinnedScores::new(0.0, 1.0, 2).unwrap();
+        inner.add(0.1, 1.0, 0.25).unwrap();
+        inner.add(0.9, 3.0, 0.5).unwrap();
+        assert_eq!(inner.error_bound(0.5, None, 0.0, 1.0), 2.0 * 4.0 * 0.5 * 0.5 * 0.75);
+        assert_eq!(inner.error_bound(0.5, None, -0.5, 0.5), 2.0 * 4.0 * 0.5 * 0.5);
+        // In scores of the link: u⁻¹ of the box is ±ln 3, the targets reach from 0 to 1.
+        let bound = bins.error_bound(0.5, Some(&Sigmoid), 0.25, 0.75);
+        assert!((bound - 8.0 * (1.0 + 3f64.ln())).abs() < 1e-13, "{bound}");
+    }
+
+    #[test]
+    fn merged_bins_are_those_of_all_points() {
+        let (mut left, mut right) =
+            (BinnedScores::new(-1.0, 3.0, 4).unwrap(), BinnedScores::new(-1.0, 3.0, 4).unwrap());
+        left.add(-0.75, 1.0, 0.0).unwrap();
+        left.add(0.5, 2.0, 0.25).unwrap();
+        right.add(-0.25, 3.0, 1.0).unwrap();
+        right.add(3.0, 1.0, 1.0).unwrap();
+        right.add(2.5, 1.0, 0.5).unwrap();
+        left.merge(&right).unwrap();
+        assert_eq!(left, filled());
+        for (low, high, bins) in [(-2.0, 3.0, 4), (-1.0, 4.0, 4), (-1.0, 3.0, 5)] {
+            let other = BinnedScores::new(low, high, bins).unwrap();
+            assert!(left.merge(&other).is_err());
+        }
+        assert!(BinnedScores::new(0.0, 1.0, 2).unwrap().chain().is_err());
+    }
+
+    #[test]
+    fn bad_grids_and_points_are_refused() {
+        let (nan, inf) = (f64::NAN, f64::INFINITY);
+        for (low, high) in
+            [(nan, 1.0), (0.0, nan), (0.0, inf), (-inf, 0.0), (1.0, 1.0), (-1e308, 1e308)]
+        {
+            assert!(BinnedScores::new(low, high, 4).is_err(), "{low} {high}");
+        }
+        assert!(BinnedScores::new(0.0, 1.0, 0).is_err());
+        let mut bins = filled();
+        for (score, weight, target) in [
+            (-1.1, 1.0, 0.0),
+            (3.1, 1.0, 0.0),
+            (nan, 1.0, 0.0),
+            (0.0, -1.0, 0.0),
+            (0.0, inf, 0.0),
+            (0.0, nan, 0.0),
+            (0.0, 1.0, nan),
+            (0.0, 1.0, inf),
+        ] {
+            assert!(bins.add(score, weight, target).is_err(), "{score} {weight} {target}");
+        }
+        assert_eq!(bins, filled());
+    }
+
+    /// The box of the bins leaves room for the scores outside of the first and the last mean.
+    #[test]
+    fn the_problem_of_the_bins() {
+        let chain = filled().chain().unwrap();
+        let problem = chain.problem(None, (0.125, 0.5), (0.25, 0.5), (0.75, 1.0));
+        // The margins 0.375 and 0.25 times n and N.
+        assert_eq!(problem.first, (0.25 + 0.046875, 0.5 + 0.1875));
+        assert_eq!(problem.last, (0.75 - 0.125, 1.0 - 0.03125));
+        assert_eq!((problem.slope_min, problem.slope_max), (0.125, 0.5));
+        let none = BinnedChain { margins: (0.0, 0.0), ..chain.clone() };
+        let problem = none.problem(None, (0.125, f64::INFINITY), (0.25, 0.5), (0.75, 1.0));
+        assert_eq!((problem.first, problem.last), ((0.25, 0.5), (0.75, 1.0)));
+        assert!(matches!(
+            chain.problem(Some(&Sigmoid), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0)).objective,
+            Objective::Bregman { .. }
+        ));
+    }
+
+    #[test]
+    fn values_between_and_beyond_the_bins() {
+        let chain = BinnedChain {
+            scores: vec![0.0, 1.0, 1.0, 3.0],
+            weights: vec![1.0; 4],
+            targets: vec![0.0; 4],
+            margins: (1.0, 2.0),
+        };
+        let values = vec![0.25, 0.5, 0.5, 0.75];
+        let solution = ChainSolution { values, slope_min: 0.0625, ..ChainSolution::default() };
+        let at = |hi, low, score| chain.value_at(&solution, hi, low, score);
+        assert_eq!(
+            [0.0, 0.5, 1.0, 2.0, 3.0].map(|z| at(1.0, 0.0, z)),
+            [0.25, 0.375, 0.5, 0.625, 0.75]
+        );
+        // Beyond them with the slope n, or steeper where a bound asks for it.
+        assert_eq!((at(1.0, 0.0, -1.0), at(1.0, 0.0, 5.0)), (0.1875, 0.875));
+        assert_eq!((at(0.125, 0.0, -1.0), at(0.125, 0.0, -0.5)), (0.125, 0.1875));
+        assert_eq!((at(1.0, 1.0, 5.0), at(1.0, 1.0, 4.0)), (1.0, 0.875));
+        // Without a margin there is nothing to be steeper over.
+        let none = BinnedChain { margins: (0.0, 0.0), ..chain };
+        assert_eq!(none.value_at(&solution, 0.0, 1.0, 0.0), 0.25);
+        assert_eq!(none.value_at(&solution, 0.0, 1.0, 3.0), 0.75);
+    }
+}

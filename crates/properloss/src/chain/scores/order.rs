@@ -252,3 +252,70 @@ impl ScoreOrder {
         same_length((what, length), ("scores", self.order.len()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scores in order, with the row `from` moved `by` places down.
+    fn moved(m: usize, from: usize, by: usize) -> Vec<f64> {
+        let mut z: Vec<f64> = (0..m).map(|i| i as f64).collect();
+        z[from] = (from - by) as f64 - 0.5;
+        z
+    }
+
+    /// As many moves as there are pairs in the wrong order, also across the borders of parts.
+    #[test]
+    fn moves_are_inversions() {
+        for (m, from, by) in
+            [(10, 5, 3), (PART + 10, PART, 4), (PART + 10, PART + 2, 7), (3 * PART, 2 * PART, 1)]
+        {
+            let mut order = ScoreOrder::new();
+            let sorted: Vec<f64> = (0..m).map(|i| i as f64).collect();
+            assert_eq!(order.update(&sorted).unwrap(), Resort::Sorted);
+            assert_eq!(order.update(&sorted).unwrap(), Resort::Inserted(0));
+            let z = moved(m, from, by);
+            assert_eq!(order.update(&z).unwrap(), Resort::Inserted(by as u64), "{m} {from}");
+            assert!(order.scores().is_sorted());
+            assert_eq!(order.order()[from - by] as usize, from);
+            assert_eq!(order.update(&sorted).unwrap(), Resort::Inserted(by as u64));
+        }
+    }
+
+    /// Two moves a row and 16 are worth it, one more is not: then it is sorted anew.
+    #[test]
+    fn too_many_moves_are_a_sort() {
+        let sorted = |m: usize| -> Vec<f64> { (0..m).map(|i| i as f64).collect() };
+        let after = |z: &[f64]| {
+            let mut order = ScoreOrder::new();
+            order.update(&sorted(z.len())).unwrap();
+            let how = order.update(z).unwrap();
+            assert!(order.scores().is_sorted());
+            how
+        };
+        // 100 rows: 216 moves. Two rows moved by 99 and 98 places, then one by 19 or 20.
+        let with = |third: usize| {
+            let mut z = sorted(100);
+            (z[99], z[98]) = (-2.0, -1.0);
+            z[60] = (60 - third) as f64 - 0.5;
+            z
+        };
+        // Row 98 passes 98 and row 99 all 99.
+        assert_eq!(after(&with(19)), Resort::Inserted(98 + 99 + 19));
+        assert_eq!(after(&with(20)), Resort::Sorted);
+        // Over the border of two parts it is the sum that counts: 2 m + 16.
+        let m = PART + 100;
+        let border = |last: usize| {
+            let mut z = sorted(m);
+            // Behind the border two rows go far down, to the front and near it.
+            z[PART] = -1.0;
+            z[PART + 1] = (last as f64) - 0.5;
+            z
+        };
+        // The first passes PART rows, the second those from `last` on and no other.
+        assert_eq!(after(&border(10)), Resort::Inserted(2 * PART as u64 - 10));
+        let mut third = border(0);
+        third[PART + 2] = -0.75;
+        assert_eq!(after(&third), Resort::Sorted);
+    }
+}

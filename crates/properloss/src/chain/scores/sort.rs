@@ -140,3 +140,57 @@ impl Buffers {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(n: usize) -> Vec<f64> {
+        // Every value once, in no order: 7919 is prime and divides no n used here.
+        (0..n).map(|i| ((i * 7919) % n) as f64 / n as f64).collect()
+    }
+
+    /// Which buckets are distributed: not the small, the large and the crowded.
+    #[test]
+    fn buckets_that_fit_are_distributed() {
+        let mut buffers = Buffers::default();
+        for (n, taken) in [(31, false), (32, true), (1000, true), (65_536, true), (65_537, false)] {
+            let scores = spread(n);
+            let order: Vec<u32> = (0..n as u32).collect();
+            assert_eq!(buffers.distribute(&scores, &order), taken, "{n}");
+            if taken {
+                let sorted = (0..n).map(|i| i as f64 / n as f64);
+                assert!(buffers.keys.iter().map(|key| key.0).eq(sorted), "{n}");
+                assert!(buffers.keys.iter().all(|&(z, row)| scores[row as usize] == z));
+            }
+        }
+        let crowded = |ties: usize| -> Vec<f64> {
+            (0..100).map(|i| if i < ties { 0.0 } else { i as f64 }).collect()
+        };
+        let order: Vec<u32> = (0..100).collect();
+        assert!(buffers.distribute(&crowded(12), &order));
+        assert!(!buffers.distribute(&crowded(14), &order));
+    }
+
+    /// Increasing, each with its row, every row once.
+    #[test]
+    fn sorted_with_their_rows() {
+        for m in [1, 2, 31, 100, 5_000, 40_000] {
+            let z: Vec<f64> = spread(m).iter().map(|z| (z * 300.0).floor()).collect();
+            let (mut scores, mut order) = (Vec::new(), Vec::new());
+            sort_rows(&z, &mut scores, &mut order);
+            assert!(scores.is_sorted() && scores.len() == m, "{m}");
+            assert!(scores.iter().zip(&order).all(|(&s, &row)| s == z[row as usize]), "{m}");
+            order.sort_unstable();
+            assert!(order.iter().copied().eq(0..m as u32), "{m}");
+        }
+    }
+
+    #[test]
+    fn buckets_are_equal_intervals() {
+        let grid = Grid::over([3.0, 1.0, 5.0].into_iter(), 8);
+        assert_eq!([1.0, 1.49, 1.5, 3.0, 4.9, 5.0].map(|z| grid.bucket(z)), [0, 0, 1, 4, 7, 7]);
+        let flat = Grid::over([2.0, 2.0].into_iter(), 8);
+        assert_eq!(flat.bucket(2.0), 0);
+    }
+}
