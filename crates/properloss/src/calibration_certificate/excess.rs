@@ -2,6 +2,8 @@
 
 use std::ops::Add;
 
+use rayon::prelude::*;
+
 use super::rows::{Fold, Row};
 
 /// `E_c`: excess losses, summed. Where the probabilities increase with the score neither is negative:
@@ -21,9 +23,11 @@ impl Add for Excess {
     }
 }
 
-/// The excess of a fold under its own labels.
-pub(super) fn total_excess(fold: &Fold) -> Excess {
-    excess(&fold.rows, |_, row| row.positive)
+/// The excess of the folds under their own labels: by all threads, added in their order.
+pub(super) fn total_excess(folds: &[Fold]) -> Excess {
+    let of_fold = |fold: &Fold| excess(&fold.rows, |_, row| row.positive);
+    let parts: Vec<Excess> = folds.par_iter().map(of_fold).collect();
+    parts.into_iter().fold(Excess::default(), |a, b| a + b)
 }
 
 impl Excess {

@@ -19,8 +19,10 @@
 //! The second is the probability that a fold drawn without a look at the labels has just as many
 //! positives: folds dealt by class are such folds, given that coincidence.
 
+use rayon::prelude::*;
+
 use super::evidence;
-use super::excess::{Excess, total_excess};
+use super::excess::total_excess;
 use super::monotonicity;
 use super::plan;
 use super::rows::{Columns, Fold, by_fold};
@@ -98,19 +100,23 @@ impl Forecasts<'_> {
             (1.0 / (1.0 - confidence)).ln() + choice + dealt.iter().sum::<f64>() / count;
         let regret = folds.iter().map(|fold| expected_regret(fold.rows())).sum();
         let components = plan::components(&folds, log_delta, regret);
-        let excess = folds.iter().map(total_excess).fold(Excess::default(), |a, b| a + b);
+        let excess = total_excess(&folds);
         let mass: f64 = folds.iter().map(Fold::mass).sum();
         let largest = evidence::largest(&components, excess, count, log_delta, false);
         let forecast_rms = (largest / mass).sqrt();
         let near = |p: &[f64]| (forecast_rms + self.distance(p)).min(1.0);
+        let ((rms, held_out_rms), against_monotone) = rayon::join(
+            || rayon::join(|| near(fitted), || near(held_out)),
+            || monotonicity::evidence(&folds, |k| dealt[k] + choice),
+        );
         Ok(FitBound {
             confidence,
             rows: folds.iter().map(Fold::rows).sum(),
             folds: folds.len(),
-            rms: near(fitted),
-            held_out_rms: near(held_out),
+            rms,
+            held_out_rms,
             forecast_rms: forecast_rms.min(1.0),
-            against_monotone: monotonicity::evidence(&folds, |k| dealt[k] + choice),
+            against_monotone,
         })
     }
 
@@ -132,11 +138,13 @@ fn expected_regret(rows: usize) -> f64 {
 /// `ln(1/Hyp(m_k; n, n+, n_k))` of every fold; 0 where there is one.
 pub(super) fn deal_prices(folds: &[Fold]) -> Vec<f64> {
     let rows: usize = folds.iter().map(Fold::rows).sum();
-    let positives: usize = folds.iter().map(Fold::positives).sum();
+    let inside: Vec<usize> = folds.par_iter().map(Fold::positives).collect();
+    let positives: usize = inside.iter().sum();
     folds
         .iter()
-        .map(|fold| {
-            let (size, inside) = (fold.rows(), fold.positives());
+        .zip(inside)
+        .map(|(fold, inside)| {
+            let size = fold.rows();
             let price = log_choose(rows, size)
                 - log_choose(positives, inside)
                 - log_choose(rows - positives, size - inside);

@@ -40,7 +40,7 @@ pub(crate) use forecasts::Forecasts;
 pub use rows::HeldOut;
 
 use crate::error::{Error, Result};
-use excess::{Excess, total_excess};
+use excess::total_excess;
 use rows::Fold;
 
 /// What is certified of the probabilities of some rows, and under which assumption.
@@ -93,8 +93,7 @@ pub fn calibration_bound(held_out: &HeldOut<'_>, confidence: f64) -> Result<Cali
     let log_delta =
         (1.0 / (1.0 - confidence)).ln() + dealt.iter().sum::<f64>() / folds.len() as f64;
     let components = plan::components(&folds, log_delta, 0.0);
-    let excess =
-        folds.iter().map(total_excess).fold(Excess::default(), |a, b| a + b).at_least_zero();
+    let excess = total_excess(&folds).at_least_zero();
     let count = folds.len() as f64;
     let mass: f64 = folds.iter().map(Fold::mass).sum();
     let rms = |fresh: bool| {

@@ -6,6 +6,8 @@
 //! `Π q(y)/η(y)`, which has a mean of at most 1 (with weights up to 1 as exponents, too, by Jensen).
 //! Means of such e-values, over both halves, several numbers of bins and the folds, are e-values.
 
+use rayon::prelude::*;
+
 use super::excess::pool;
 use super::rows::{Fold, Row};
 
@@ -14,8 +16,8 @@ const BINS: [usize; 5] = [3, 6, 12, 24, 48];
 
 /// The mean e-value over the folds; a fold's is divided by `exp` of its price.
 pub(super) fn evidence(folds: &[Fold], price: impl Fn(usize) -> f64) -> f64 {
-    let sum: f64 =
-        folds.iter().enumerate().map(|(k, fold)| of_fold(fold) * (-price(k)).exp()).sum();
+    let values: Vec<f64> = folds.par_iter().map(of_fold).collect();
+    let sum: f64 = values.iter().enumerate().map(|(k, value)| value * (-price(k)).exp()).sum();
     (sum / folds.len() as f64).min(f64::MAX)
 }
 

@@ -74,12 +74,21 @@ pub(super) struct Columns<'a> {
 pub(super) fn by_fold(columns: &Columns<'_>) -> Vec<Fold> {
     let Columns { scores, probabilities, references, labels, weights, folds } = *columns;
     let scale = weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
-    let mut parts = BTreeMap::<u32, Vec<(f64, usize)>>::new();
-    for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
-        // -0 and 0 are one score.
-        parts.entry(folds.map_or(0, |folds| folds[i])).or_default().push((scores[i] + 0.0, i));
-    }
-    let parts: Vec<Vec<(f64, usize)>> = parts.into_values().collect();
+    // Each thread sees all rows and takes those of its folds.
+    let shares = rayon::current_num_threads();
+    let gathered = |share: usize| {
+        let mut parts = BTreeMap::<u32, Vec<(f64, usize)>>::new();
+        for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
+            let fold = folds.map_or(0, |folds| folds[i]);
+            if fold as usize % shares == share {
+                // -0 and 0 are one score.
+                parts.entry(fold).or_default().push((scores[i] + 0.0, i));
+            }
+        }
+        parts
+    };
+    let parts: BTreeMap<u32, Vec<(f64, usize)>> =
+        (0..shares).into_par_iter().flat_map_iter(gathered).collect();
     let sorted = |mut part: Vec<(f64, usize)>| {
         part.sort_unstable_by(|(s, i), (t, j)| s.total_cmp(t).then(i.cmp(j)));
         let row = |(score, i): (f64, usize)| Row {
@@ -91,6 +100,7 @@ pub(super) fn by_fold(columns: &Columns<'_>) -> Vec<Fold> {
         };
         Fold { rows: part.into_iter().map(row).collect() }
     };
+    let parts: Vec<Vec<(f64, usize)>> = parts.into_values().collect();
     parts.into_par_iter().map(sorted).collect()
 }
 

@@ -68,7 +68,8 @@ impl ProperLoss {
         }
         let rows = sample.rows();
         same_length(("held_out_scores", fit.held_out_scores.len()), ("rows", rows))?;
-        let weights: Vec<f64> = (0..rows).map(|i| sample.weight(i)).collect();
+        let each = (0..rows).into_par_iter().with_min_len(TASK_ROWS);
+        let weights: Vec<f64> = each.map(|i| sample.weight(i)).collect();
         let sigmoid = each_of(&fit.point_scores, |&s| inside(Sigmoid.u(s)));
         let held_out = each_of(&fit.held_out_scores, |&z| fit.link.u(z));
         let fitted = fit.probabilities(&sample.matrix())?;
