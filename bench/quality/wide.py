@@ -158,9 +158,12 @@ def main():
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     parser.add_argument("--blocks", nargs="*", default=["text", "images", "wide", "small"])
     parser.add_argument("--repetitions", type=int)
+    parser.add_argument("--without", nargs="*", default=[], help="methods to leave out, such as \"elastic net\" (slow)")
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--out", type=Path, default=Path("docs/quality/wide.md"))
     arguments = parser.parse_args()
+    for method in arguments.without:
+        METHODS.pop(method, None)
     profile = PROFILES[arguments.profile]
     repetitions = arguments.repetitions or profile["repetitions"]
     names = {

@@ -19,8 +19,7 @@ fn waiting(sandbox: &Sandbox) -> Child {
     sandbox.write("train.csv", TABLE);
     sandbox.succeed("fit train.csv -o model.json --method logistic");
     sandbox.write("out.csv", OLD);
-    let mut child = sandbox
-        .command("predict model.json - -o out.csv")
+    let mut child = signals_as_usual(&sandbox.command("predict model.json - -o out.csv"))
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -32,6 +31,24 @@ fn waiting(sandbox: &Sandbox) -> Child {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     child
+}
+
+/// The same command, which does not ignore what the tests were started to ignore: a shell without job control has
+/// its background jobs ignore SIGINT, and so do their children. (`env` becomes the command: its number stays.)
+fn signals_as_usual(command: &Command) -> Command {
+    let mut usual = Command::new("env");
+    usual
+        .args(["--default-signal=INT,TERM,HUP"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    usual.current_dir(command.get_current_dir().unwrap());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => usual.env(name, value),
+            None => usual.env_remove(name),
+        };
+    }
+    usual
 }
 
 fn signal(child: &Child, name: &str) {
