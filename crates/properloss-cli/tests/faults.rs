@@ -36,11 +36,15 @@ fn waiting(sandbox: &Sandbox) -> Child {
 /// The same command, which does not ignore what the tests were started to ignore: a shell without job control has
 /// its background jobs ignore SIGINT, and so do their children. (`env` becomes the command: its number stays.)
 fn signals_as_usual(command: &Command) -> Command {
-    let mut usual = Command::new("env");
-    usual
-        .args(["--default-signal=INT,TERM,HUP"])
-        .arg(command.get_program())
-        .args(command.get_args());
+    let program = command.get_program();
+    let mut usual = if cfg!(target_os = "linux") {
+        let mut env = Command::new("env");
+        env.arg("--default-signal=INT,TERM,HUP").arg(program);
+        env
+    } else {
+        Command::new(program)
+    };
+    usual.args(command.get_args());
     usual.current_dir(command.get_current_dir().unwrap());
     for (name, value) in command.get_envs() {
         match value {
