@@ -1,9 +1,9 @@
 //! Files of blocks that a streamed fit keeps: whole ones, damaged. The checksum of the index refuses
 //! nearly all damage, so it is also mended, as someone who makes a file on purpose would.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use properloss::train::Silent;
 use properloss_data::random::Random;
@@ -12,15 +12,7 @@ use properloss_data::training::Training;
 use properloss_data::{ReadOptions, Source};
 use serde_json::Value;
 
-use crate::{BUDGET, mutate};
-
-/// A folder of this process; each thread of a test has one.
-fn folder() -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    thread_local!(static MINE: u32 = NUMBER.fetch_add(1, Ordering::Relaxed));
-    let name = format!("properloss-fuzz-{}-{}", std::process::id(), MINE.with(|mine| *mine));
-    std::env::temp_dir().join(name)
-}
+use crate::{BUDGET, folder, mutate};
 
 /// Whole files: tables and sparse rows, weights, one block and several.
 fn whole() -> &'static [Vec<u8>] {

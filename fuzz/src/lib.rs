@@ -15,6 +15,7 @@ pub mod rows;
 pub mod targets;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use properloss_data::random::Random;
 
@@ -43,19 +44,31 @@ pub fn targets() -> Vec<Target> {
         target("parquet", make::parquet, parquet),
         target("libsvm", make::libsvm, libsvm),
         target("idx", make::idx, idx),
+        // A file of labels is written for each.
+        Target { turn: 100, ..target("images", make::images, images) },
         // Up to 50 MB of zeros a time.
         Target { turn: 5, ..target("gzip", make::gzip, gzip) },
         target("model", make::model, model),
         target("classes", make::classes, classes),
         target("loss", make::loss, loss),
-        target("export", make::model, export),
+        target("export", make::export, export),
         Target { turn: 50, ..target("checkpoint", checkpoint::make, checkpoint::run) },
         Target { turn: 20, ..target("cache", cache::make, cache::run) },
         target("rows", rows::make, rows::run),
         Target { turn: 10, ..target("blocks", blocks::make, blocks::run) },
         target("link", make::numbers, link),
         target("chain", make::numbers, chain),
+        // Thousands of points.
+        Target { turn: 5, ..target("long-chain", make::numbers, long_chain) },
     ]
+}
+
+/// A folder of this process; each thread of a test has one.
+pub(crate) fn folder() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static MINE: u32 = NUMBER.fetch_add(1, Ordering::Relaxed));
+    let name = format!("properloss-fuzz-{}-{}", std::process::id(), MINE.with(|mine| *mine));
+    std::env::temp_dir().join(name)
 }
 
 /// The corpus of a target: its files in the order of their names.

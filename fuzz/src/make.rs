@@ -85,6 +85,19 @@ pub fn idx(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// Small images and their labels: two bytes that say how long the file of labels is, that file, the images.
+pub fn images(random: &mut Random) -> Vec<u8> {
+    let (count, side) = (1 + random.below(20), 1 + random.below(4));
+    let mut labels = [&[0, 0, 8, 1][..], &(count as u32).to_be_bytes()].concat();
+    labels.extend((0..count).map(|_| random.below(3) as u8));
+    let mut images = vec![0, 0, 8, 3];
+    for size in [count, side, side] {
+        images.extend_from_slice(&(size as u32).to_be_bytes());
+    }
+    images.extend((0..count * side * side).map(|_| random.bits() as u8));
+    [&(labels.len() as u16).to_le_bytes()[..], &labels, &images].concat()
+}
+
 /// Any text file, compressed.
 pub fn gzip(random: &mut Random) -> Vec<u8> {
     let plain = match random.below(4) {
@@ -241,6 +254,11 @@ pub fn classes(random: &mut Random) -> Vec<u8> {
         quoted('c', classes),
     )
     .into_bytes()
+}
+
+/// A model file of two classes or of several.
+pub fn export(random: &mut Random) -> Vec<u8> {
+    if random.below(3) > 0 { model(random) } else { classes(random) }
 }
 
 /// A loss file.

@@ -6,7 +6,7 @@ use properloss::chain::{ChainProblem, Objective, solve};
 use properloss::link::vector::VectorLink;
 use properloss::link::{InverseLink, LinkSpec, registry};
 use properloss::loss::CanonicalLoss;
-use properloss_data::export::{Export, Exportable, OnnxOptions, Target};
+use properloss_data::export::{ClassExportable, Export, Exportable, OnnxOptions, Target};
 use properloss_data::model_file::ClassModelFile;
 use properloss_data::read::{for_each_row, read_encoded};
 use properloss_data::{
@@ -117,6 +117,30 @@ pub fn idx(bytes: &[u8]) -> bool {
     }
 }
 
+/// Labelled images: two bytes that say how long the file of labels is, that file, the images.
+pub fn images(bytes: &[u8]) -> bool {
+    let &[low, high, ref files @ ..] = bytes else { return false };
+    let length = usize::from(u16::from_le_bytes([low, high])).min(files.len());
+    let (labels, images) = files.split_at(length);
+    let folder = crate::folder();
+    let _ = std::fs::create_dir_all(&folder);
+    let path = folder.join("labels");
+    if std::fs::write(&path, labels).is_err() {
+        return false;
+    }
+    let mut options = options(bytes, Some(Format::Idx));
+    // Of several digits, one against the others or against one.
+    let h = hash(bytes);
+    options.positive = vec!["1".into()];
+    options.negative = if h & 3 == 0 { vec!["0".into()] } else { Vec::new() };
+    options.labels_file = Some(path);
+    options.categorical.clear();
+    options.weight = None;
+    let accepted = examples(&Source::memory("in.idx", images), &options);
+    let _ = std::fs::remove_dir_all(folder);
+    accepted
+}
+
 /// Whatever the content is, by its first bytes, decompressed.
 pub fn gzip(bytes: &[u8]) -> bool {
     let source = Source::memory("in.gz", bytes);
@@ -161,14 +185,20 @@ pub fn classes(bytes: &[u8]) -> bool {
     true
 }
 
-/// A model in every form of `export`: written, or refused with a sentence.
+/// A model of two or of several classes in every form of `export`: written, or refused with a sentence.
 pub fn export(bytes: &[u8]) -> bool {
-    let Ok(file) = ModelFile::from_json(bytes, Path::new("in.json")) else { return false };
     let bit = |k: u32| hash(bytes) >> k & 1 == 1;
     let unknown = if bit(0) { UnknownCategory::Zeros } else { UnknownCategory::Error };
-    let Ok(model) = Exportable::from_model(&file, unknown) else { return false };
+    let name = Path::new("in.json");
+    let model = if let Ok(file) = ModelFile::from_json(bytes, name) {
+        Exportable::from_model(&file, unknown).map(Export::Two)
+    } else if let Ok(file) = ClassModelFile::from_json(bytes, name) {
+        ClassExportable::from_model(&file, unknown).map(Export::Several)
+    } else {
+        return false;
+    };
+    let Ok(model) = model else { return false };
     let options = OnnxOptions { portable: bit(1), float_input: bit(2) };
-    let model = Export::Two(model);
     let targets = [Target::Onnx(options), Target::C, Target::Sql("rows"), Target::Python];
     let forms = targets.map(|target| model.write(target));
     for form in &forms {
@@ -260,7 +290,24 @@ pub fn link(bytes: &[u8]) -> bool {
 
 /// A chain of any scores, targets, weights and bounds: refused, or solved within its bounds.
 pub fn chain(bytes: &[u8]) -> bool {
-    let numbers = floats(bytes);
+    solved(bytes, &floats(bytes))
+}
+
+/// The same with enough points for the solver of long chains: the numbers over and over, a little
+/// further each time, with other targets and weights.
+pub fn long_chain(bytes: &[u8]) -> bool {
+    let few = floats(bytes);
+    let n = few.len();
+    if n == 0 {
+        return false;
+    }
+    let points = 4_096 + 7 * n;
+    let scores = (0..points).map(|i| few[i % n] + (i / 5) as f64 * 1e-3);
+    let others = (0..2 * points).map(|i| few[i * (i / n + 1) % n]);
+    solved(bytes, &scores.chain(others).collect::<Vec<f64>>())
+}
+
+fn solved(bytes: &[u8], numbers: &[f64]) -> bool {
     let m = numbers.len() / 3;
     let h = hash(bytes);
     let mut scores = numbers[..m].to_vec();
