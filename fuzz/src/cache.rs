@@ -28,7 +28,7 @@ fn whole() -> &'static [Vec<u8>] {
             table.push_str(&format!("{x:.3},{},{},{y}\n", ["n", "s"][i % 2], i % 3));
             sparse.push_str(&format!("{y} {}:{x:.2} 900001:1\n", 1 + i % 3));
         }
-        let weighted = ReadOptions { weight: Some("w".into()), ..ReadOptions::default() };
+        let weighted = ReadOptions::default().with_weight(Some("w".into()));
         let plain = ReadOptions::default();
         let mut files = Vec::new();
         for (name, text, options) in

@@ -26,19 +26,18 @@ fn hash(bytes: &[u8]) -> u64 {
 fn options(bytes: &[u8], format: Option<Format>) -> ReadOptions {
     let h = hash(bytes);
     let bit = |k: u32| h >> k & 1 == 1;
-    ReadOptions {
-        format,
-        memory: Some(BUDGET),
-        missing: [Missing::Error, Missing::Mean, Missing::Drop, Missing::Mean]
-            [(h >> 8 & 3) as usize],
-        header: !bit(1) || !bit(2),
-        storage: if bit(3) { Storage::F32 } else { Storage::F64 },
-        zero_based: bit(4),
-        positive: if bit(5) && bit(6) { vec!["1".into()] } else { Vec::new() },
-        categorical: if bit(7) && bit(10) { vec!["a0".into()] } else { Vec::new() },
-        weight: (bit(11) && bit(12)).then(|| "a0".into()),
-        ..ReadOptions::default()
-    }
+    let mut options = ReadOptions::default();
+    options.format = format;
+    options.memory = Some(BUDGET);
+    options.missing =
+        [Missing::Error, Missing::Mean, Missing::Drop, Missing::Mean][(h >> 8 & 3) as usize];
+    options.header = !bit(1) || !bit(2);
+    options.storage = if bit(3) { Storage::F32 } else { Storage::F64 };
+    options.zero_based = bit(4);
+    options.positive = if bit(5) && bit(6) { vec!["1".into()] } else { Vec::new() };
+    options.categorical = if bit(7) && bit(10) { vec!["a0".into()] } else { Vec::new() };
+    options.weight = (bit(11) && bit(12)).then(|| "a0".into());
+    options
 }
 
 /// What a reader promises of the examples it gives.
@@ -198,7 +197,8 @@ pub fn export(bytes: &[u8]) -> bool {
         return false;
     };
     let Ok(model) = model else { return false };
-    let options = OnnxOptions { portable: bit(1), float_input: bit(2) };
+    let mut options = OnnxOptions::default();
+    (options.portable, options.float_input) = (bit(1), bit(2));
     let targets = [Target::Onnx(options), Target::C, Target::Sql("rows"), Target::Python];
     let forms = targets.map(|target| model.write(target));
     for form in &forms {

@@ -29,11 +29,8 @@ fn main() -> Result<()> {
         let Ok(source) = find_image_set(name.split(' ').next().unwrap_or(name), Part::Train) else {
             continue;
         };
-        let options = ReadOptions {
-            negative: classes.negative,
-            positive: classes.positive,
-            ..ReadOptions::default()
-        };
+        let options =
+            ReadOptions::default().with_negative(classes.negative).with_positive(classes.positive);
         let data = read(&source, &options)?;
         sets.push((name, data.select(&(0..data.rows().min(12_000)).collect::<Vec<_>>())));
     }

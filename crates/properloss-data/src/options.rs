@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use properloss::options;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
@@ -52,51 +53,54 @@ pub enum Storage {
     F64,
 }
 
-/// How to read a file of examples. The default reads a CSV file with a header whose last column is
-/// the label.
-#[derive(Debug, Clone)]
-pub struct ReadOptions {
-    /// The format; by default found from the file.
-    pub format: Option<Format>,
-    /// The label column; by default the last one.
-    pub label: Option<String>,
-    /// The values of the negative class; see [`Self::positive`].
-    pub negative: Vec<String>,
-    /// The values of the positive class. With neither list the file must have two label values, and
-    /// the larger number (or the later text) is positive; with one list the other class is the one
-    /// other value of the file; with both lists rows of other values are left out.
-    pub positive: Vec<String>,
-    /// Whether three label values or more, with neither list, are classes of their own; if not, the
-    /// third is an error.
-    pub several: bool,
-    /// The column of example weights.
-    pub weight: Option<String>,
-    /// Columns that are not features.
-    pub ignore: Vec<String>,
-    /// The one of the ignored columns that holds groups of rows, if one does.
-    pub group: Option<String>,
-    /// Columns to be treated as categories even if they hold numbers.
-    pub categorical: Vec<String>,
-    /// The rule for missing values.
-    pub missing: Missing,
-    /// The texts that stand for a missing value.
-    pub missing_words: Vec<String>,
-    /// The most categories that a column may have unless it is in [`Self::categorical`].
-    pub max_categories: usize,
-    /// What stands between fields; by default a tab for `.tsv` and `.tab`, a comma otherwise.
-    pub delimiter: Option<u8>,
-    /// Whether a text table starts with a line of names.
-    pub header: bool,
-    /// How tables are held in memory. (IDX images are `F32`, LibSVM rows sparse `f64`.)
-    pub storage: Storage,
-    /// The bytes that reading may take; by default what the machine has free.
-    pub memory: Option<u64>,
-    /// LibSVM: indices count from 0, not from 1.
-    pub zero_based: bool,
-    /// LibSVM: the number of features; by default the largest index.
-    pub features: Option<usize>,
-    /// IDX: the label file; by default the one whose name belongs to the images.
-    pub labels_file: Option<PathBuf>,
+options! {
+    /// How to read a file of examples. The default reads a CSV file with a header whose last column is
+    /// the label.
+    #[derive(Debug, Clone)]
+    #[non_exhaustive]
+    pub struct ReadOptions {
+        /// The format; by default found from the file.
+        pub format: Option<Format> => with_format,
+        /// The label column; by default the last one.
+        pub label: Option<String> => with_label,
+        /// The values of the negative class; see [`Self::positive`].
+        pub negative: Vec<String> => with_negative,
+        /// The values of the positive class. With neither list the file must have two label values, and
+        /// the larger number (or the later text) is positive; with one list the other class is the one
+        /// other value of the file; with both lists rows of other values are left out.
+        pub positive: Vec<String> => with_positive,
+        /// Whether three label values or more, with neither list, are classes of their own; if not, the
+        /// third is an error.
+        pub several: bool => with_several_classes = true,
+        /// The column of example weights.
+        pub weight: Option<String> => with_weight,
+        /// Columns that are not features.
+        pub ignore: Vec<String> => with_ignore,
+        /// The one of the ignored columns that holds groups of rows, if one does.
+        pub group: Option<String> => with_group,
+        /// Columns to be treated as categories even if they hold numbers.
+        pub categorical: Vec<String> => with_categorical,
+        /// The rule for missing values.
+        pub missing: Missing => with_missing,
+        /// The texts that stand for a missing value.
+        pub missing_words: Vec<String> => with_missing_words,
+        /// The most categories that a column may have unless it is in [`Self::categorical`].
+        pub max_categories: usize => with_max_categories,
+        /// What stands between fields; by default a tab for `.tsv` and `.tab`, a comma otherwise.
+        pub delimiter: Option<u8> => with_delimiter,
+        /// Whether a text table starts with a line of names.
+        pub header: bool => without_header = false,
+        /// How tables are held in memory. (IDX images are `F32`, LibSVM rows sparse `f64`.)
+        pub storage: Storage => with_storage,
+        /// The bytes that reading may take; by default what the machine has free.
+        pub memory: Option<u64> => with_memory,
+        /// LibSVM: indices count from 0, not from 1.
+        pub zero_based: bool => from_zero = true,
+        /// LibSVM: the number of features; by default the largest index.
+        pub features: Option<usize> => with_features,
+        /// IDX: the label file; by default the one whose name belongs to the images.
+        pub labels_file: Option<PathBuf> => with_labels_file,
+    }
 }
 
 impl Default for ReadOptions {

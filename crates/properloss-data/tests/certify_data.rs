@@ -18,7 +18,7 @@ fn full() -> bool {
 /// `mnist` 0 v 8 or `fashion-mnist` even v odd.
 fn image_set(name: &str, classes: Classes) -> Option<Dataset> {
     let Classes { negative, positive, .. } = classes;
-    let options = ReadOptions { negative, positive, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_negative(negative).with_positive(positive);
     images::image_set(name, Part::Train, &options)
 }
 

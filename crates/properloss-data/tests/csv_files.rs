@@ -52,7 +52,7 @@ fn line_numbers_count_blank_lines_and_quoted_line_breaks() {
 #[test]
 fn the_label_may_be_any_column_and_any_two_values() {
     let text = "y,a,b\n2,1,5\n1,2,6\n2.0,3,7\n";
-    let options = ReadOptions { label: Some("y".into()), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_label(Some("y".into()));
     let data = read_csv(text, &options).unwrap();
     // 2 and 2.0 are one value; the larger number is positive.
     assert_eq!(data.labels, [1, 0, 1]);
@@ -64,10 +64,10 @@ fn the_label_may_be_any_column_and_any_two_values() {
     // 10 is larger than 9 as a number, smaller as a text.
     let data = read_csv("a,y\n1,10\n2,9\n", &ReadOptions::default()).unwrap();
     assert_eq!(data.classes, ["9", "10"]);
-    let options = ReadOptions { positive: strings(&["9"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_positive(strings(&["9"]));
     let data = read_csv("a,y\n1,10\n2,9\n", &options).unwrap();
     assert_eq!((data.classes, data.labels), (["10".into(), "9".into()], vec![0, 1]));
-    let options = ReadOptions { negative: strings(&["10"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_negative(strings(&["10"]));
     let data = read_csv("a,y\n1,10\n2,9\n", &options).unwrap();
     assert_eq!(data.labels, [0, 1]);
 }
@@ -75,11 +75,8 @@ fn the_label_may_be_any_column_and_any_two_values() {
 #[test]
 fn chosen_classes_leave_other_rows_out() {
     let text = "a,c,y\n1,p,0\n2,q,8\n3,r,3\n4,p,8\n5,s,5\n";
-    let options = ReadOptions {
-        negative: strings(&["0", "3"]),
-        positive: strings(&["8"]),
-        ..ReadOptions::default()
-    };
+    let options =
+        ReadOptions::default().with_negative(strings(&["0", "3"])).with_positive(strings(&["8"]));
     let data = read_csv(text, &options).unwrap();
     assert_eq!(data.labels, [0, 1, 0, 1]);
     assert_eq!(data.classes, ["0|3", "8"]);
@@ -91,17 +88,14 @@ fn chosen_classes_leave_other_rows_out() {
 #[test]
 fn weights_and_ignored_columns() {
     let text = "id,a,w,y\nx1,1,0.5,0\nx2,2,2,1\nx3,3,0,1\n";
-    let options = ReadOptions {
-        weight: Some("w".into()),
-        ignore: strings(&["id"]),
-        ..ReadOptions::default()
-    };
+    let options =
+        ReadOptions::default().with_weight(Some("w".into())).with_ignore(strings(&["id"]));
     let data = read_csv(text, &options).unwrap();
     assert_eq!(data.feature_names(), ["a"]);
     // The row of weight 0 is left out.
     assert_eq!((data.weights, data.labels), (Some(vec![0.5, 2.0]), vec![0, 1]));
     // A last column that is ignored passes the default label on.
-    let options = ReadOptions { ignore: strings(&["note"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_ignore(strings(&["note"]));
     let data = read_csv("a,y,note\n1,0,m\n2,1,\n", &options).unwrap();
     assert_eq!((data.feature_names(), data.labels), (strings(&["a"]), vec![0, 1]));
 }
@@ -113,7 +107,7 @@ fn missing_values_are_refused_filled_or_dropped() {
     assert_eq!(what, "train.csv, line 3, column \"a\": missing value (\"NA\")");
     assert!(hint.contains("--missing mean"), "{hint}");
 
-    let options = ReadOptions { missing: Missing::Mean, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(Missing::Mean);
     let data = read_csv(text, &options).unwrap();
     // The mean of 1, 4, 7; the shares of p (2 of 3) and q (1 of 3).
     assert_eq!(
@@ -129,7 +123,7 @@ fn missing_values_are_refused_filled_or_dropped() {
         }
     );
 
-    let options = ReadOptions { missing: Missing::Drop, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(Missing::Drop);
     let error = csv_error(text, &options);
     // Only negatives are left.
     assert_eq!(message(&error).0, "train.csv, column \"y\": only one class, \"0\"; two are needed");
@@ -143,12 +137,12 @@ fn missing_values_are_refused_filled_or_dropped() {
 #[test]
 fn a_missing_label_is_an_error_unless_rows_are_dropped() {
     let text = "a,y\n1,0\n2,\n3,1\n";
-    let options = ReadOptions { missing: Missing::Mean, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(Missing::Mean);
     assert_eq!(
         message(&csv_error(text, &options)).0,
         "train.csv, line 3, column \"y\": missing value"
     );
-    let options = ReadOptions { missing: Missing::Drop, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(Missing::Drop);
     assert_eq!(read_csv(text, &options).unwrap().labels, [0, 1]);
     let error = csv_error("a,y\n,0\nNA,1\n", &options);
     assert_eq!(
@@ -159,7 +153,7 @@ fn a_missing_label_is_an_error_unless_rows_are_dropped() {
 
 #[test]
 fn declared_and_mixed_categorical_columns() {
-    let options = ReadOptions { categorical: strings(&["a"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_categorical(strings(&["a"]));
     let data = read_csv("a,y\n1,0\n2,1\n1,1\n", &options).unwrap();
     assert_eq!(data.feature_names(), ["a=1", "a=2"]);
     assert_eq!(rows(&data.features), [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]);
@@ -189,7 +183,7 @@ fn infinite_values_are_refused() {
         assert_eq!(message(&error).0, expected);
     }
     // Finite in 8 bytes, not in 4.
-    let options = ReadOptions { storage: Storage::F32, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_storage(Storage::F32);
     let error = csv_error("a,y\n1,0\n1e39,1\n", &options);
     assert!(message(&error).0.starts_with("train.csv, line 3, column \"a\": "), "{error}");
     let data = read_csv("a,y\n0.1,0\n2,1\n", &options).unwrap();
@@ -210,10 +204,8 @@ fn wrong_classes() {
     );
     let (what, _) = message(&csv_error("a,y\n1,0\n2,0\n", &ReadOptions::default()));
     assert_eq!(what, "train.csv, column \"y\": only one class, \"0\"; two are needed");
-    let named = |negative: &[&str], positive: &[&str]| ReadOptions {
-        negative: strings(negative),
-        positive: strings(positive),
-        ..ReadOptions::default()
+    let named = |negative: &[&str], positive: &[&str]| {
+        ReadOptions::default().with_negative(strings(negative)).with_positive(strings(positive))
     };
     let text = "a,y\n1,n\n2,y\n3,maybe\n";
     let (what, _) = message(&csv_error(text, &named(&[], &["Y"])));
@@ -242,48 +234,45 @@ fn wrong_columns() {
     let default = ReadOptions::default;
     let cases: [(ReadOptions, &str); 8] = [
         (
-            ReadOptions { label: Some("Y".into()), ..default() },
+            default().with_label(Some("Y".into())),
             "train.csv: there is no label column \"Y\"; the file has \"a\", \"w\", \"y\"",
         ),
         (
-            ReadOptions { weight: Some("v".into()), ..default() },
+            default().with_weight(Some("v".into())),
             "train.csv: there is no weight column \"v\"; the file has \"a\", \"w\", \"y\"",
         ),
         (
-            ReadOptions { ignore: strings(&["z"]), ..default() },
+            default().with_ignore(strings(&["z"])),
             "train.csv: there is no ignore column \"z\"; the file has \"a\", \"w\", \"y\"",
         ),
         (
-            ReadOptions { categorical: strings(&["z"]), ..default() },
+            default().with_categorical(strings(&["z"])),
             "train.csv: there is no categorical column \"z\"; the file has \"a\", \"w\", \"y\"",
         ),
         (
-            ReadOptions { label: Some("w".into()), weight: Some("w".into()), ..default() },
+            default().with_label(Some("w".into())).with_weight(Some("w".into())),
             "column \"w\" cannot be the label column and the weight column at once",
         ),
         (
-            ReadOptions { label: Some("w".into()), ignore: strings(&["w"]), ..default() },
+            default().with_label(Some("w".into())).with_ignore(strings(&["w"])),
             "column \"w\" cannot be the label column and the ignored column at once",
         ),
         (
-            ReadOptions { categorical: strings(&["w"]), ignore: strings(&["w"]), ..default() },
+            default().with_categorical(strings(&["w"])).with_ignore(strings(&["w"])),
             "column \"w\" cannot be the categorical column and the ignored column at once",
         ),
-        (
-            ReadOptions { ignore: strings(&["a", "w"]), ..default() },
-            "train.csv: no feature column is left",
-        ),
+        (default().with_ignore(strings(&["a", "w"])), "train.csv: no feature column is left"),
     ];
     for (options, expected) in cases {
         assert_eq!(message(&csv_error(text, &options)).0, expected);
     }
-    let options = ReadOptions { ignore: strings(&["a", "w", "y"]), ..default() };
+    let options = default().with_ignore(strings(&["a", "w", "y"]));
     assert_eq!(message(&csv_error(text, &options)).0, "train.csv: no feature column is left");
 }
 
 #[test]
 fn wrong_weights() {
-    let options = ReadOptions { weight: Some("w".into()), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_weight(Some("w".into()));
     let what = |text: &str| message(&csv_error(text, &options)).0;
     assert_eq!(
         what("a,w,y\n1,1,0\n2,-3,1\n"),
@@ -329,7 +318,7 @@ fn wrong_headers_and_shapes() {
     assert_eq!(message(&error).0, "train.csv, line 2: 2 field(s), but the header has 3");
     assert!(message(&error).1.contains("open quote"));
     assert_eq!(what("a,b,y\n1,,0\n1,,1\n"), "train.csv, line 2, column \"b\": missing value");
-    let options = ReadOptions { missing: Missing::Mean, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(Missing::Mean);
     let error = csv_error("a,b,y\n1,,0\n1,NaN,1\n", &options);
     assert_eq!(message(&error).0, "train.csv, column \"b\": every value is missing");
     assert_eq!(message(&error).1, "pass --ignore b");
@@ -345,17 +334,17 @@ fn identifiers_are_not_taken_for_categories() {
         "train.csv, column \"name\": more than 256 different texts in 300 rows; is it an identifier?"
     );
     assert_eq!(hint, "pass --ignore name, or --categorical name to keep it");
-    let options = ReadOptions { categorical: strings(&["name"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_categorical(strings(&["name"]));
     assert_eq!(read_csv(&text, &options).unwrap().columns(), 300);
 }
 
 #[test]
 fn delimiters_and_files_without_a_header() {
-    let options = ReadOptions { delimiter: Some(b';'), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_delimiter(Some(b';'));
     assert_eq!(read_csv("a;y\n1;0\n2;1\n", &options).unwrap().labels, [0, 1]);
     let data = read(&Source::memory("t.tsv", *b"a\ty\n1\t0\n2\t1\n"), &ReadOptions::default());
     assert_eq!(data.unwrap().feature_names(), ["a"]);
-    let options = ReadOptions { header: false, ..ReadOptions::default() };
+    let options = ReadOptions::default().without_header();
     let data = read_csv("5,6,0\n7,8,1\n", &options).unwrap();
     assert_eq!(data.feature_names(), ["x1", "x2"]);
     assert_eq!(rows(&data.features), [[5.0, 6.0], [7.0, 8.0]]);

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const TRAIN: &str = "a,c,w,y\n1,p,1,no\n2,q,2,yes\n4,p,1,yes\n";
 
 fn encoder(missing: Missing) -> Encoder {
-    let options = ReadOptions { missing, weight: Some("w".into()), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(missing).with_weight(Some("w".into()));
     read_csv(TRAIN, &options).unwrap().encoder
 }
 
@@ -37,7 +37,7 @@ fn columns_are_found_by_name_and_others_ignored() {
 /// A data frame writes the whole numbers of a column with gaps as 1.0, and keeps spaces around names.
 #[test]
 fn whole_numbers_and_names_have_more_than_one_writing() {
-    let options = ReadOptions { categorical: strings(&["c"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_categorical(strings(&["c"]));
     for (first, second) in [("2", "11"), ("2.0", "11.0")] {
         let text = format!("c,y\n{first},no\n{second},yes\n{first},yes\n");
         let encoder = read_csv(&text, &options).unwrap().encoder;
@@ -136,11 +136,8 @@ fn evaluation_uses_the_classes_and_weights_of_the_model() {
 
 #[test]
 fn chosen_classes_leave_rows_out_at_evaluation_too() {
-    let options = ReadOptions {
-        negative: strings(&["0"]),
-        positive: strings(&["8"]),
-        ..ReadOptions::default()
-    };
+    let options =
+        ReadOptions::default().with_negative(strings(&["0"])).with_positive(strings(&["8"]));
     let encoder = read_csv("a,y\n1,0\n2,8\n3,5\n", &options).unwrap().encoder;
     let data = read_encoded(
         &csv("a,y\n4,5\n5,8\n"),
@@ -178,7 +175,7 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "[a-c0-9,\"\n.NA-]{0,80}") {
         for missing in [Missing::Error, Missing::Mean, Missing::Drop] {
-            let options = ReadOptions { missing, ..ReadOptions::default() };
+            let options = ReadOptions::default().with_missing(missing);
             if let Ok(data) = read_csv(&text, &options) {
                 prop_assert_eq!(data.labels.len(), data.features.rows());
                 prop_assert!(rows(&data.features).concat().iter().all(|x| x.is_finite()));

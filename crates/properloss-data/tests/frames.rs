@@ -25,7 +25,7 @@ fn frame() -> MemoryTable {
 fn the_features_of_a_file_with_the_same_rows() {
     let text = "n,b,d,t,i,y\n0.1,True,2024-01-01T00:00:00.123,red,7,0\n,,,blue,8,1\n\
                 3,false,2025-01-01,,7,1\n";
-    let options = ReadOptions { missing: Missing::Mean, ..ReadOptions::default() };
+    let options = ReadOptions::default().with_missing(Missing::Mean);
     let dataset = read(&Source::memory("t.csv", text.as_bytes()), &options).unwrap();
     let open = || Ok(Box::new(frame()) as Box<dyn Table>);
     let encoder = Encoder::fit_features(&open, &options).unwrap();

@@ -111,12 +111,10 @@ fn groups_are_those_of_the_rows_that_are_kept() {
     let text = "id,x,w,who,y\n1,0.5,1,ann,0\n2,,1,bob,1\n3,1.5,0,cy,1\n4,2.5,1,bob,1\n5,1,1,ann,0\n\
                 6,2,2,cy,1\n";
     let source = Source::memory("t.csv", text.as_bytes());
-    let options = ReadOptions {
-        ignore: vec!["id".into(), "who".into()],
-        weight: Some("w".into()),
-        missing: Missing::Drop,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .with_ignore(vec!["id".into(), "who".into()])
+        .with_weight(Some("w".into()))
+        .with_missing(Missing::Drop);
     let dataset = read(&source, &options).unwrap();
     let groups = read_groups(&source, &dataset.encoder, &options, "who").unwrap();
     assert_eq!(dataset.labels, [0, 1, 0, 1]);

@@ -12,7 +12,7 @@ use properloss_data::{
 };
 
 fn within(bytes: u64) -> ReadOptions {
-    ReadOptions { memory: Some(bytes), ..ReadOptions::default() }
+    ReadOptions::default().with_memory(Some(bytes))
 }
 
 fn error(name: &str, bytes: &[u8], options: &ReadOptions) -> String {
@@ -27,7 +27,7 @@ fn a_table_that_does_not_fit_is_refused_with_its_size() {
     assert_eq!(csv_error(&text, &within(10_000)).to_string(), told);
     assert!(csv_error(&text, &within(10_000)).hint().unwrap().contains("--memory"));
     assert!(read(&common::csv(&text), &within(17_000)).is_ok());
-    let half = ReadOptions { storage: properloss_data::Storage::F32, ..within(10_000) };
+    let half = within(10_000).with_storage(properloss_data::Storage::F32);
     assert!(read(&common::csv(&text), &half).is_ok(), "9,000 bytes");
 }
 
@@ -120,7 +120,7 @@ fn columns_that_no_row_uses_cost_nothing() {
     let names: Vec<String> = (0..5).map(|j| data.encoder.feature_name(j)).collect();
     assert_eq!(names, ["x1", "x7", "x300000000", "x4294967295", ""]);
     // The last of 2^32 columns, counted from 0 and from 1; one more is an error.
-    let zero = ReadOptions { zero_based: true, ..ReadOptions::default() };
+    let zero = ReadOptions::default().from_zero();
     let last = |options: &ReadOptions, index: u64| {
         let text = format!("1 {index}:1\n0 5:1\n");
         read(&Source::memory("a.svm", text.as_bytes()), options).map(|data| data.columns())
@@ -156,7 +156,7 @@ fn other_rows_find_the_columns_of_the_model() {
         }
     );
     // With the number of columns stated, an index beyond it is a mistake.
-    let stated = ReadOptions { features: Some(1 << 28), ..ReadOptions::default() };
+    let stated = ReadOptions::default().with_features(Some(1 << 28));
     let text = "1 1:1 5:1\n0 200000000:1\n";
     let data = read(&Source::memory("a.svm", text.as_bytes()), &stated).unwrap();
     let error = read_encoded(&rows, &data.encoder, UnknownCategory::Error, &stated).unwrap_err();

@@ -7,7 +7,7 @@ use common::{Directory, fixture, rows, strings};
 use properloss_data::{Error, Missing, ReadOptions, Source, UnknownCategory, read};
 
 fn ignore(names: &[&str]) -> ReadOptions {
-    ReadOptions { ignore: strings(names), ..ReadOptions::default() }
+    ReadOptions::default().with_ignore(strings(names))
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn polars_nulls_and_nan_are_missing_and_decimals_are_numbers() {
         let source = Source::Path(fixture(name));
         let error = read(&source, &ignore(&["list"])).unwrap_err();
         assert!(error.to_string().ends_with("row 1, column \"pair.v\": missing value"), "{error}");
-        let options = ReadOptions { missing: Missing::Mean, ..ignore(&["list"]) };
+        let options = ignore(&["list"]).with_missing(Missing::Mean);
         let data = read(&source, &options).unwrap();
         assert_eq!(
             data.feature_names(),
@@ -101,7 +101,7 @@ fn columns_that_are_neither_number_nor_text_are_named() {
 
 #[test]
 fn a_label_that_is_not_there_names_the_columns() {
-    let options = ReadOptions { label: Some("target".into()), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_label(Some("target".into()));
     let error = read(&Source::Path(fixture("pandas-snappy.parquet")), &options).unwrap_err();
     assert!(matches!(&error, Error::NoSuchColumn { name, available, .. }
         if name == "target" && available.len() == 10));
@@ -171,7 +171,7 @@ fn damaged_files_do_not_panic() {
                 let at = from + random.below(bytes.len() - from);
                 bytes[at] = random.bits() as u8;
             }
-            let options = ReadOptions { missing: Missing::Mean, ..ignore(&[unusable]) };
+            let options = ignore(&[unusable]).with_missing(Missing::Mean);
             let result = read(&Source::memory("damaged.parquet", bytes), &options);
             read_to_the_end += usize::from(result.is_ok());
         }

@@ -64,7 +64,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
 /// The Parquet file has a column of dates.
 fn options(name: &str) -> ReadOptions {
     let ignore = if name.ends_with("parquet") { vec!["when".into()] } else { Vec::new() };
-    ReadOptions { ignore, ..ReadOptions::default() }
+    ReadOptions::default().with_ignore(ignore)
 }
 
 fn read_whole(name: &str, bytes: &[u8]) -> (ReadOptions, Dataset) {

@@ -34,7 +34,7 @@ fn libsvm_rows_are_sparse() {
     assert_eq!(data.feature_names(), ["x1", "x2", "x3"]);
     let sample = data.sample().unwrap();
     assert_eq!((sample.rows(), sample.columns()), (3, 3));
-    let options = ReadOptions { zero_based: true, features: Some(5), ..ReadOptions::default() };
+    let options = ReadOptions::default().from_zero().with_features(Some(5));
     let data = read(&libsvm("0 0:1 2:3\n1 4:5\n"), &options).unwrap();
     assert_eq!(rows(&data.features), [[1.0, 0.0, 3.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 5.0]]);
     assert_eq!(data.feature_names()[0], "x0");
@@ -44,11 +44,8 @@ fn libsvm_rows_are_sparse() {
 
 #[test]
 fn libsvm_classes_can_be_chosen() {
-    let options = ReadOptions {
-        negative: strings(&["1", "2"]),
-        positive: strings(&["3"]),
-        ..ReadOptions::default()
-    };
+    let options =
+        ReadOptions::default().with_negative(strings(&["1", "2"])).with_positive(strings(&["3"]));
     let data = read(&libsvm("1 1:1\n4 1:2\n3 1:3\n2 1:4\n"), &options).unwrap();
     assert_eq!(data.labels, [0, 1, 0]);
     assert_eq!(rows(&data.features), [[1.0], [3.0], [4.0]]);
@@ -83,7 +80,7 @@ fn libsvm_mistakes_name_line_and_field() {
     let error = read(&libsvm("1 1:1\n0 0:1\n"), &ReadOptions::default()).unwrap_err();
     assert_eq!(error.hint().unwrap(), "the file counts from 0: pass --zero-based");
     for features in [Some(0), Some(1)] {
-        let options = ReadOptions { features, zero_based: true, ..ReadOptions::default() };
+        let options = ReadOptions::default().with_features(features).from_zero();
         assert!(read(&libsvm("1 1:1\n0 0:1\n"), &options).is_err());
     }
     // A regression file: a third value at once, however many there are.
@@ -138,11 +135,8 @@ fn idx_images_with_chosen_classes() {
     directory.write("train-labels-idx1-ubyte", &labels(&[8, 3, 0]));
     let source = Source::Path(path);
     assert_eq!(Format::detect(&source).unwrap(), Format::Idx);
-    let options = ReadOptions {
-        negative: strings(&["0"]),
-        positive: strings(&["8"]),
-        ..ReadOptions::default()
-    };
+    let options =
+        ReadOptions::default().with_negative(strings(&["0"])).with_positive(strings(&["8"]));
     let data = read(&source, &options).unwrap();
     assert_eq!(
         data.features,
@@ -254,11 +248,8 @@ fn the_real_image_sets() {
                 continue;
             }
         };
-        let options = ReadOptions {
-            negative: classes.negative,
-            positive: classes.positive,
-            ..ReadOptions::default()
-        };
+        let options =
+            ReadOptions::default().with_negative(classes.negative).with_positive(classes.positive);
         let data = read(&source, &options).unwrap();
         assert_eq!((data.rows() - data.positives(), data.positives()), (negatives, positives));
         assert_eq!(data.columns(), 784);

@@ -23,7 +23,7 @@ fn sparse() -> String {
 }
 
 fn weighted() -> ReadOptions {
-    ReadOptions { weight: Some("w".into()), ..ReadOptions::default() }
+    ReadOptions::default().with_weight(Some("w".into()))
 }
 
 fn blocks_of(source: &Source, options: &ReadOptions, bytes: u64) -> cache::Cached {
@@ -59,7 +59,7 @@ fn one_block_is_the_rows_in_memory() {
         assert_eq!(again.blocks.facts(), cached.blocks.facts());
         assert_eq!(again.description, cached.description);
         // In 4 bytes if that is asked for; sparse values stay as they are.
-        let single = ReadOptions { storage: Storage::F32, ..options.clone() };
+        let single = options.clone().with_storage(Storage::F32);
         let narrow = blocks_of(&source, &single, 1 << 20).blocks;
         let again = write_encoded(&source, &data.encoder, unknown, &single, 1 << 20).unwrap();
         assert_eq!(again.blocks.facts(), narrow.facts());
@@ -73,12 +73,10 @@ fn one_block_is_the_rows_in_memory() {
 fn rows_left_out_are_counted() {
     let text = "a,c,y\n1,x,no\n,x,no\n3,z,yes\n4,x,maybe\n5,z,no\n6,x,yes\n7,x,perhaps\n,z,yes\n";
     let source = Source::memory("t.csv", text.as_bytes());
-    let options = ReadOptions {
-        negative: vec!["no".into()],
-        positive: vec!["yes".into()],
-        missing: properloss_data::Missing::Drop,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .with_negative(vec!["no".into()])
+        .with_positive(vec!["yes".into()])
+        .with_missing(properloss_data::Missing::Drop);
     let cached = blocks_of(&source, &options, 1 << 20);
     let description = &cached.description;
     assert_eq!((description.rows, description.features), (4, 3));
@@ -100,11 +98,8 @@ fn rows_left_out_are_counted() {
     let refused = write_encoded(&source, &known.encoder, UnknownCategory::Error, &options, 1 << 20);
     assert!(refused.is_err());
     let svm = Source::memory("t.svm", &b"1 1:1\n2 1:2\n3 1:3\n1 2:1\n2 1:1\n"[..]);
-    let two = ReadOptions {
-        negative: vec!["1".into()],
-        positive: vec!["2".into()],
-        ..ReadOptions::default()
-    };
+    let two =
+        ReadOptions::default().with_negative(vec!["1".into()]).with_positive(vec!["2".into()]);
     assert_eq!(blocks_of(&svm, &two, 1 << 20).description.dropped_other_class, 1);
 }
 
@@ -115,10 +110,10 @@ fn blocks_are_as_large_as_asked_for() {
         blocks_of(source, options, bytes).blocks.facts().iter().map(|facts| facts.rows).collect()
     };
     let csv = Source::memory("t.csv", table().as_bytes());
-    let ignored = ReadOptions { ignore: vec!["w".into()], ..ReadOptions::default() };
+    let ignored = ReadOptions::default().with_ignore(vec!["w".into()]);
     assert_eq!(rows(&csv, &ignored, 250), [10; 6]);
     assert_eq!(rows(&csv, &ignored, 251), [11, 11, 11, 11, 11, 5]);
-    let single = ReadOptions { storage: Storage::F32, ..ignored.clone() };
+    let single = ignored.clone().with_storage(Storage::F32);
     assert_eq!(rows(&csv, &single, 170), [10; 6]);
     // Two stored values of 12 bytes, a start and a label; the first start is one more.
     let svm = Source::memory("t.svm", sparse().as_bytes());
@@ -137,10 +132,10 @@ fn blocks_are_as_large_as_asked_for() {
         let scan = Scan::new(source, options).unwrap();
         (scan.rows(), scan.stored(), scan.bytes(options))
     };
-    let wide = ReadOptions { storage: Storage::F64, ..ignored.clone() };
+    let wide = ignored.clone().with_storage(Storage::F64);
     assert_eq!(scan(&csv, &wide), (60, 120, 120 * 8 + 60));
     assert_eq!(scan(&csv, &single), (60, 120, 120 * 4 + 60));
-    let wide = ReadOptions { storage: Storage::F64, ..weighted() };
+    let wide = weighted().with_storage(Storage::F64);
     assert_eq!(scan(&csv, &wide), (60, 120, 120 * 8 + 60 * 9));
     assert_eq!(scan(&svm, &ReadOptions::default()), (60, 120, 120 * 12 + 60 * 33));
     // A twelfth of the memory, from 1 MB to 64 MB.
@@ -219,7 +214,7 @@ fn a_cache_is_the_rows_it_was_made_of() {
         assert!(reason(cache::open(&folder.0, &fingerprint, BYTES - 1)).contains("blocks are of"));
         assert!(cache::open(&folder.0, &fingerprint, BYTES + 1).unwrap().is_some());
         let format = format_of(&source, &options).unwrap();
-        let other = ReadOptions { max_categories: 7, ..options.clone() };
+        let other = options.clone().with_max_categories(7);
         let other = Fingerprint::of(&source, format, &other).unwrap();
         assert!(reason(cache::open(&folder.0, &other, BYTES)).contains("other options"));
         let second = Source::Path(folder.write(&format!("u{name}"), text.as_bytes()));
@@ -318,7 +313,7 @@ fn values_are_stored_as_narrow_as_they_are() {
         blocks.bytes() / blocks.rows()
     };
     let plain = ReadOptions::default();
-    let mean = ReadOptions { missing: properloss_data::Missing::Mean, ..ReadOptions::default() };
+    let mean = ReadOptions::default().with_missing(properloss_data::Missing::Mean);
     assert_eq!(bytes("a,y\n1,0\n2.5,1\n3,0\n4,1\n", &plain), 4 + 1);
     assert_eq!(bytes("a,y\n1,0\n0.1,1\n3,0\n4,1\n", &plain), 8 + 1);
     assert_eq!(bytes("a,y\n1,0\n,1\n2,0\n3,1\n", &mean), 4 + 1);
@@ -330,8 +325,8 @@ fn values_are_stored_as_narrow_as_they_are() {
     let source = Source::Path(folder.write("t.csv", table().as_bytes()));
     let format = format_of(&source, &plain).unwrap();
     let of = |options: &ReadOptions| Fingerprint::of(&source, format, options).unwrap();
-    let single = ReadOptions { storage: Storage::F32, ..ReadOptions::default() };
-    let double = ReadOptions { storage: Storage::F64, ..ReadOptions::default() };
+    let single = ReadOptions::default().with_storage(Storage::F32);
+    let double = ReadOptions::default().with_storage(Storage::F64);
     assert_ne!(of(&single), of(&double));
     assert_eq!(of(&single), of(&single));
     let text = serde_json::to_string(&of(&single)).unwrap();
@@ -343,11 +338,8 @@ fn values_are_stored_as_narrow_as_they_are() {
 fn named_classes_stand_behind_many_others() {
     let others: String = (0..1500).map(|i| format!("{i},u,other{i}\n")).collect();
     let text = format!("a,c,y\n{others}1,v,no\n2,w,yes\n3,v,no\n4,w,yes\n");
-    let options = ReadOptions {
-        negative: vec!["no".into()],
-        positive: vec!["yes".into()],
-        ..ReadOptions::default()
-    };
+    let options =
+        ReadOptions::default().with_negative(vec!["no".into()]).with_positive(vec!["yes".into()]);
     let data = read(&Source::memory("t.csv", text.as_bytes()), &options).unwrap();
     assert_eq!((data.rows(), data.feature_names().len()), (4, 3));
     assert_eq!(data.description.dropped_other_class, 1500);

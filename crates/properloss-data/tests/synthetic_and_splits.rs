@@ -198,7 +198,7 @@ fn synthetic_data_survive_csv() {
     write_csv(&data.dataset, &[("bayes", &data.bayes)], &mut out).unwrap();
     let text = String::from_utf8(out.clone()).unwrap();
     assert!(text.starts_with("x1,x2,bayes,label\n"));
-    let options = ReadOptions { ignore: strings(&["bayes"]), ..ReadOptions::default() };
+    let options = ReadOptions::default().with_ignore(strings(&["bayes"]));
     let again = read(&Source::memory("synth.csv", out.clone()), &options).unwrap();
     assert_eq!((&again.features, &again.labels), (&data.dataset.features, &data.dataset.labels));
     assert_eq!(again.feature_names(), data.dataset.feature_names());
@@ -230,7 +230,7 @@ fn selected_rows_keep_their_order_in_every_storage() {
     assert_eq!((part.labels.clone(), part.description.rows), (vec![1, 1], 2));
     let text = "a,w,y\n1,5,0\n2,6,1\n3,7,0\n";
     for storage in [properloss_data::Storage::F32, properloss_data::Storage::F64] {
-        let options = ReadOptions { weight: Some("w".into()), storage, ..ReadOptions::default() };
+        let options = ReadOptions::default().with_weight(Some("w".into())).with_storage(storage);
         let data = read(&Source::memory("a.csv", text.as_bytes()), &options).unwrap();
         let part = data.select(&[2, 1]);
         assert_eq!(rows(&part.features), [[3.0], [2.0]]);

@@ -12,12 +12,10 @@ use properloss_data::{Dataset, ReadOptions, Storage};
 
 /// 0 v 8.
 fn mnist(part: Part) -> Option<Dataset> {
-    let options = ReadOptions {
-        negative: vec!["0".into()],
-        positive: vec!["8".into()],
-        storage: Storage::F32,
-        ..ReadOptions::default()
-    };
+    let options = ReadOptions::default()
+        .with_negative(vec!["0".into()])
+        .with_positive(vec!["8".into()])
+        .with_storage(Storage::F32);
     images::image_set("mnist", part, &options)
 }
 

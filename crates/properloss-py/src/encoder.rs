@@ -36,7 +36,7 @@ impl TableEncoder {
             "mean" => Missing::Mean,
             _ => Missing::Error,
         };
-        let options = ReadOptions { missing, categorical, ..ReadOptions::default() };
+        let options = ReadOptions::default().with_missing(missing).with_categorical(categorical);
         let open = || Ok(Box::new(table.clone()) as Box<dyn Table>);
         let inner = doorway::run(py, || Encoder::fit_features(&open, &options));
         Ok(Self { inner: inner.map_err(frame_error)? })

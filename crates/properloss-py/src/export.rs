@@ -88,7 +88,11 @@ impl Export {
         table: &str,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let target = match format {
-            "onnx" => Target::Onnx(OnnxOptions { portable, float_input }),
+            "onnx" => {
+                let mut options = OnnxOptions::default();
+                (options.portable, options.float_input) = (portable, float_input);
+                Target::Onnx(options)
+            }
             "c" => Target::C,
             "sql" => Target::Sql(table),
             "python" => Target::Python,

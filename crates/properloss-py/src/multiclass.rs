@@ -307,11 +307,10 @@ pub fn fit_multiclass(
     count: usize,
     seed: u64,
 ) -> PyResult<Multiclass> {
-    let options = MulticlassProperLoss::default()
+    let mut options = MulticlassProperLoss::default()
         .with_folds(folds_of(folds, count, seed)?)
-        .with_class_weight(class_weight)
-        .with_refit(refit)
-        .with_preserve_order(preserve_order);
+        .with_class_weight(class_weight);
+    (options.refit, options.preserve_order) = (refit, preserve_order);
     let matrix = rows.matrix()?;
     let labels = labels.as_slice()?;
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -397,10 +396,8 @@ pub fn fit_multiclass_calibrator(
     count: usize,
     seed: u64,
 ) -> PyResult<MulticlassCalibration> {
-    let options = MulticlassCalibrator::default()
-        .with_folds(folds_of(folds, count, seed)?)
-        .with_probabilities(probabilities)
-        .with_preserve_order(preserve_order);
+    let mut options = MulticlassCalibrator::default().with_folds(folds_of(folds, count, seed)?);
+    (options.probabilities, options.preserve_order) = (probabilities, preserve_order);
     let classes = scores.as_array().ncols();
     let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;

@@ -110,8 +110,8 @@ fn a_strength_of_the_path_is_the_penalised_minimum() {
             .with_grid(vec![g])
             .with_scale_exponents(vec![1.0])
             .with_share_bounds(vec![1.0])
-            .with_refit(false)
-            .with_preserve_order(true);
+            .without_refit()
+            .preserving_order();
         let fit = data.fit(&options);
         assert!(fit.path[1].weight > 0.999, "the null model is out of the question");
         // P = 2 d / 10^g on standardised columns, so P s_j² on raw ones.
@@ -202,7 +202,7 @@ fn a_floor_in_the_labels_is_found() {
 #[test]
 fn order_is_kept_on_request() {
     let data = data(1500, 3, 4, 6, 0.25);
-    let options = MulticlassProperLoss::default().with_preserve_order(true);
+    let options = MulticlassProperLoss::default().preserving_order();
     let fit = data.fit(&options);
     assert!(fit.link.keeps_order() && fit.tau() > 1.1);
     let z = fit.scores(&data.matrix()).unwrap();
@@ -446,7 +446,7 @@ fn the_calibrator_finds_a_temperature_and_a_floor() {
     assert!(fit.held_out_log_loss[1] < fit.held_out_log_loss[0] - 0.3);
     // Probabilities in: the same up to the margin of their logarithm.
     let probabilities: Vec<f64> = z.chunks(k).flat_map(softmax).collect();
-    let options = MulticlassCalibrator::default().with_probabilities(true);
+    let options = MulticlassCalibrator::default().of_probabilities();
     let other = options.fit(&probabilities, &y, k, None).unwrap();
     assert!((other.held_out_log_loss[1] - fit.held_out_log_loss[1]).abs() < 0.02);
     assert!(other.probabilities(&[1.0, 0.0, 0.0]).unwrap().iter().all(|p| *p > 1e-6));
@@ -466,7 +466,7 @@ fn the_calibrator_leaves_good_scores_alone_and_names_bad_ones() {
         MulticlassCalibrator::default().fit(&bad, &data.y, 3, None),
         Err(Error::NotFiniteCell { row: 2, column: 1, .. })
     ));
-    let order = MulticlassCalibrator::default().with_preserve_order(true);
+    let order = MulticlassCalibrator::default().preserving_order();
     assert!(order.fit(z, &data.y, 3, None).unwrap().link.keeps_order());
 }
 

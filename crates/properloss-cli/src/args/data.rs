@@ -132,22 +132,21 @@ pub enum MissingArg {
 impl FileArgs {
     /// As the readers take it.
     pub fn options(&self) -> Result<ReadOptions> {
-        Ok(ReadOptions {
-            format: self.format.map(|format| match format {
-                FormatArg::Csv => Format::Csv,
-                FormatArg::Tsv => Format::Tsv,
-                FormatArg::Parquet => Format::Parquet,
-                FormatArg::Libsvm => Format::Libsvm,
-                FormatArg::Idx => Format::Idx,
-            }),
-            delimiter: self.delimiter.as_deref().map(delimiter).transpose()?,
-            header: !self.no_header,
-            zero_based: self.zero_based,
-            labels_file: self.labels_file.clone(),
-            storage: if self.single_precision { Storage::F32 } else { Storage::F64 },
-            memory: crate::memory::given(),
-            ..ReadOptions::default()
-        })
+        let mut options = ReadOptions::default();
+        options.format = self.format.map(|format| match format {
+            FormatArg::Csv => Format::Csv,
+            FormatArg::Tsv => Format::Tsv,
+            FormatArg::Parquet => Format::Parquet,
+            FormatArg::Libsvm => Format::Libsvm,
+            FormatArg::Idx => Format::Idx,
+        });
+        options.delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;
+        options.header = !self.no_header;
+        options.zero_based = self.zero_based;
+        options.labels_file.clone_from(&self.labels_file);
+        options.storage = if self.single_precision { Storage::F32 } else { Storage::F64 };
+        options.memory = crate::memory::given();
+        Ok(options)
     }
 }
 

@@ -37,7 +37,7 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     let options = only_scores(args, &data)?;
     let examples = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
-        read_examples(&data, &ReadOptions { several: true, ..options.clone() })?
+        read_examples(&data, &options.clone().with_several_classes())?
     };
     let mut dataset = match examples {
         Examples::Two(dataset) => dataset,

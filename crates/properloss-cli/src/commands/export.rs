@@ -23,7 +23,9 @@ pub fn run(args: &ExportArgs, talk: Talk) -> Result<()> {
     };
     let content = model.write(match format {
         ExportFormat::Onnx => {
-            Target::Onnx(OnnxOptions { portable: args.portable, float_input: args.float32 })
+            let mut options = OnnxOptions::default();
+            (options.portable, options.float_input) = (args.portable, args.float32);
+            Target::Onnx(options)
         }
         ExportFormat::C => Target::C,
         ExportFormat::Sql => Target::Sql(&args.table),

@@ -51,7 +51,7 @@ fn load_examples(
     talk: Talk,
 ) -> Result<Examples> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-    let options = ReadOptions { several: true, ..options.clone() };
+    let options = options.clone().with_several_classes();
     Ok(taken(args, read_examples(&source(path)?, &options)?, &options, talk))
 }
 

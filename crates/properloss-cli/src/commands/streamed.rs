@@ -42,7 +42,7 @@ pub(super) fn rows(
 ) -> Result<Rows> {
     let limit = crate::memory::given();
     let _progress = Progress::spinner(talk, &format!("reading {}", source.name().display()));
-    let options = &ReadOptions { several: true, ..options.clone() };
+    let options = &options.clone().with_several_classes();
     if let Some(directory) = &args.cache {
         check(args, training, "--cache keeps rows in blocks, and ")?;
         if let Source::Spilled { .. } | Source::Memory { .. } = source {

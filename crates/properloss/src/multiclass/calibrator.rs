@@ -25,9 +25,9 @@ options! {
         /// Who is held out with whom.
         pub folds: Folds => with_folds,
         /// Whether probabilities go in, and not scores.
-        pub probabilities: bool => with_probabilities,
+        pub probabilities: bool => of_probabilities = true,
         /// Keep the order of the classes: no floors of single classes, no ramps.
-        pub preserve_order: bool => with_preserve_order,
+        pub preserve_order: bool => preserving_order = true,
         /// The ratios `tau >= 1` that are weighed; the first is 1.
         pub share_bounds: Vec<f64> => with_share_bounds,
     }

@@ -90,9 +90,9 @@ options! {
         /// The ratios `tau >= 1` that are weighed, increasing; the first is 1, the softmax itself.
         pub share_bounds: Vec<f64> => with_share_bounds,
         /// Whether the weights are fitted again, to the held-out scores and under the link.
-        pub refit: bool => with_refit,
+        pub refit: bool => without_refit = false,
         /// Keep the order of the classes: no floors of single classes, no ramps.
-        pub preserve_order: bool => with_preserve_order,
+        pub preserve_order: bool => preserving_order = true,
     }
 }
 

@@ -40,9 +40,9 @@ pub fn run(
         dataset.features.copy_row(i, &mut row);
         scores.extend(order.iter().map(|&j| row[j]));
     }
-    let calibrator = MulticlassCalibrator::default()
-        .with_folds(folds_of(groups, args.cv, args.seed))
-        .with_probabilities(are_probabilities(args, dataset, &scores)?);
+    let mut calibrator =
+        MulticlassCalibrator::default().with_folds(folds_of(groups, args.cv, args.seed));
+    calibrator.probabilities = are_probabilities(args, dataset, &scores)?;
     let weights = dataset.weights.as_deref();
     fit_memory::ask("calibrate", &dataset.fit_shape(args.cv as u64)?)?;
     let calibration = calibrator.fit(&scores, &dataset.labels, classes, weights)?;

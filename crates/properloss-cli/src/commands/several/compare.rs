@@ -77,8 +77,7 @@ fn run_method(
         let (mut options, kept) =
             estimator(&args.train, args.test.seed, false, train, groups.as_deref())?;
         if method == "softmax" {
-            options =
-                options.with_share_bounds(vec![1.0]).with_refit(false).with_preserve_order(true);
+            options = options.with_share_bounds(vec![1.0]).without_refit().preserving_order();
         }
         let fit = options.fit(&train.sample()?)?;
         result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;

@@ -95,7 +95,8 @@ pub fn estimator(
 ) -> Result<(MulticlassProperLoss, BTreeMap<String, Value>)> {
     let settings: Settings = train.settings(&train.method_or("proper")?)?;
     let mut kept: BTreeMap<String, Value> = BTreeMap::new();
-    let mut options = MulticlassProperLoss::default().with_preserve_order(preserve_order);
+    let mut options = MulticlassProperLoss::default();
+    options.preserve_order = preserve_order;
     let mut folds = 5;
     kept.insert("refit".into(), json!("likelihood"));
     for (name, value) in &settings {

@@ -21,6 +21,7 @@ mod several;
 mod steps;
 
 use properloss::link::LinkSpec;
+use properloss::options;
 
 use super::Exportable;
 use crate::error::Result;
@@ -28,13 +29,16 @@ use graph::{Attribute, Element, Extent, Graph, ML};
 use proto::Message;
 pub(super) use several::write as write_several;
 
-/// How the graph is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OnnxOptions {
-    /// Core operators only.
-    pub portable: bool,
-    /// Numbers come in as `float` (and are cast to `double` first).
-    pub float_input: bool,
+options! {
+    /// How the graph is written.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[non_exhaustive]
+    pub struct OnnxOptions {
+        /// Core operators only.
+        pub portable: bool => portable = true,
+        /// Numbers come in as `float` (and are cast to `double` first).
+        pub float_input: bool => with_float_input = true,
+    }
 }
 
 /// The operator sets of a graph.
