@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::encoder::{
-    Column, ColumnKind, Encoder, Label, Writing, boolean, category_text, cell_number, cell_text,
-    is_missing, written_number,
+use crate::encode_row::{
+    boolean, category_text, cell_number, cell_text, is_missing, written_number,
 };
+use crate::encoder::{Column, ColumnKind, Encoder, Label, Writing};
 use crate::error::{Error, Place, Position, Result, clipped};
 use crate::labels::{LabelValues, Wanted};
 use crate::memory::CATEGORY_LIMIT;

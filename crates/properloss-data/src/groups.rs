@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use properloss::proper::deal_groups;
 
 use crate::dataset::ClassLabel;
-use crate::encoder::{Encoded, Encoder, cell_text};
+use crate::encode_row::cell_text;
+use crate::encoder::{Encoded, Encoder, Purpose};
 use crate::error::{Error, Result};
 use crate::options::{LabelUse, ReadOptions, UnknownCategory};
 use crate::read::{Format, open_table};
@@ -33,7 +34,7 @@ pub fn read_groups(
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let (mut of_row, mut features) = (Vec::new(), vec![0.0; encoder.width()]);
     while let Some(position) = table.next_row()? {
-        match bound.encode(table.as_ref(), position, true, &mut features)? {
+        match bound.encode(table.as_ref(), position, Purpose::Training, &mut features)? {
             Encoded::Row { weight, .. } if weight > 0.0 => {}
             _ => continue,
         }

@@ -18,6 +18,7 @@ pub mod atomic;
 pub mod checkpoint;
 mod dataset;
 pub mod date;
+mod encode_row;
 pub mod encoder;
 pub mod error;
 mod examples;

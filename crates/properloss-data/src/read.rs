@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::dataset::{DataDescription, Dataset, Features};
-use crate::encoder::{Encoded, Encoder, Skip, cell_text};
+use crate::encode_row::cell_text;
+use crate::encoder::{Encoded, Encoder, Purpose, Skip};
 use crate::error::{Error, Place, Position, Result};
 use crate::examples::{Examples, Labels};
 use crate::fit_encoder::Learned;
@@ -234,7 +235,7 @@ pub fn for_each_table_row_keeping<E: From<Error>>(
     let mut row = vec![0.0; encoder.width()];
     let mut texts = vec![String::new(); kept.len()];
     while let Some(position) = table.next_row()? {
-        let unknown = match bound.encode(table.as_ref(), position, false, &mut row)? {
+        let unknown = match bound.encode(table.as_ref(), position, Purpose::Prediction, &mut row)? {
             Encoded::Row { unknown, .. } => unknown,
             Encoded::Skipped(_) => 0,
         };
@@ -273,7 +274,7 @@ pub fn for_each_labelled_row<E: From<Error>>(
     let mut row = vec![0.0; encoder.width()];
     while let Some(position) = table.next_row()? {
         if let Encoded::Row { label, weight, unknown } =
-            bound.encode(table.as_ref(), position, false, &mut row)?
+            bound.encode(table.as_ref(), position, Purpose::Prediction, &mut row)?
         {
             let label = label.unwrap_or(0);
             visit(LabelledRow { position, features: &row, label, weight, unknown })?;
@@ -321,7 +322,8 @@ fn read_table(
     options: &ReadOptions,
     format: Format,
 ) -> Result<Examples> {
-    let (columns, storage, training) = (encoder.width(), options.storage, rows.is_some());
+    let (columns, storage) = (encoder.width(), options.storage);
+    let purpose = if rows.is_some() { Purpose::Training } else { Purpose::Prediction };
     let budget = Budget::or_machine(options.memory);
     let value_bytes = match storage {
         Storage::F64 => 8,
@@ -351,7 +353,7 @@ fn read_table(
         ..DataDescription::default()
     };
     while let Some(position) = table.next_row()? {
-        match bound.encode(table.as_ref(), position, training, &mut row)? {
+        match bound.encode(table.as_ref(), position, purpose, &mut row)? {
             Encoded::Skipped(Skip::Missing) => description.dropped_missing += 1,
             Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
             Encoded::Row { label, weight, unknown } => {

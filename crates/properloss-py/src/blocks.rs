@@ -152,9 +152,9 @@ impl BlockWriter {
         directory: Option<PathBuf>,
     ) -> PyResult<Self> {
         let storage = if single { Storage::F32 } else { Storage::F64 };
-        let kind = (sparse, weighted);
-        let directory = directory.as_deref();
-        let writer = stream::BlockWriter::temporary(directory, columns, storage, kind, block_bytes);
+        let mut layout = stream::Layout::dense(columns, storage);
+        (layout.sparse, layout.weighted) = (sparse, weighted);
+        let writer = stream::BlockWriter::temporary(directory.as_deref(), layout, block_bytes);
         Ok(Self { inner: Some(writer.map_err(file_to_python)?) })
     }
 

@@ -12,21 +12,30 @@ use properloss::sample::{Indices, Matrix, Offsets, Values};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::options::Storage;
 
 /// How the rows of a file are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Layout {
+#[non_exhaustive]
+pub struct Layout {
+    /// Columns of a row.
     pub columns: usize,
     /// 4 bytes a value, not 8.
     pub single: bool,
     /// Compressed sparse rows.
     pub sparse: bool,
+    /// A weight for each row.
     pub weighted: bool,
 }
 
 impl Layout {
+    /// Rows with all their values and without weights; the other fields are the caller's to change.
+    pub fn dense(columns: usize, storage: Storage) -> Self {
+        Self { columns, single: storage == Storage::F32, sparse: false, weighted: false }
+    }
+
     /// Bytes of a block, if that many can be.
-    pub fn bytes(&self, facts: &BlockFacts) -> Option<u64> {
+    pub(super) fn bytes(&self, facts: &BlockFacts) -> Option<u64> {
         let value: u64 = if self.single { 4 } else { 8 };
         let index = if self.sparse { 4 } else { 0 };
         let starts = if self.sparse { facts.rows.checked_add(1)?.checked_mul(8)? } else { 0 };

@@ -14,7 +14,7 @@ pub mod cache;
 mod scan;
 mod writer;
 
-pub use block_file::BlockFile;
+pub use block_file::{BlockFile, Layout};
 pub use cache::{Cached, Fingerprint};
 pub use scan::{Destination, Scan, format_of, write_encoded};
 pub use writer::{BlockWriter, Row};

@@ -6,7 +6,7 @@ use super::block_file::{BlockFile, Layout};
 use super::cache::{self, Cached, Fingerprint};
 use super::writer::{BlockWriter, Row};
 use crate::dataset::DataDescription;
-use crate::encoder::{Encoded, Encoder, Skip};
+use crate::encoder::{Encoded, Encoder, Purpose, Skip};
 use crate::error::{Error, Place, Result};
 use crate::examples::Examples;
 use crate::fit_encoder;
@@ -117,7 +117,7 @@ impl Scan {
             source,
             format: self.format,
             encoder: &self.encoder,
-            training: true,
+            purpose: Purpose::Training,
             unknown: UnknownCategory::Error,
             options,
         };
@@ -135,7 +135,7 @@ pub fn write_encoded(
     block_bytes: u64,
 ) -> Result<Cached> {
     let format = format_of(source, options)?;
-    let pass = Pass { source, format, encoder, training: false, unknown, options };
+    let pass = Pass { source, format, encoder, purpose: Purpose::Prediction, unknown, options };
     let single = options.storage == Storage::F32 && format != Format::Libsvm;
     let (blocks, description) = pass.write(single, Destination::Temporary, block_bytes)?;
     Ok(Cached { blocks, encoder: encoder.clone(), description })
@@ -146,7 +146,7 @@ struct Pass<'a> {
     source: &'a Source,
     format: Format,
     encoder: &'a Encoder,
-    training: bool,
+    purpose: Purpose,
     unknown: UnknownCategory,
     options: &'a ReadOptions,
 }
@@ -165,7 +165,7 @@ impl Pass<'_> {
             weighted: self.encoder.weight.is_some(),
         };
         let mut out = match destination {
-            Destination::Temporary => BlockWriter::unnamed(None, layout, block_bytes)?,
+            Destination::Temporary => BlockWriter::temporary(None, layout, block_bytes)?,
             Destination::Kept(directory, fingerprint) => {
                 let name = cache::file_in(directory);
                 let header = cache::header(fingerprint, self.encoder, layout, block_bytes);
@@ -219,7 +219,7 @@ impl Pass<'_> {
         let mut row = vec![0.0; self.encoder.width()];
         let (mut occurs, mut weighs) = ([false; 2], [false; 2]);
         while let Some(position) = table.next_row()? {
-            match bound.encode(table.as_ref(), position, self.training, &mut row)? {
+            match bound.encode(table.as_ref(), position, self.purpose, &mut row)? {
                 Encoded::Skipped(Skip::Missing) => description.dropped_missing += 1,
                 Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
                 Encoded::Row { label, weight, unknown } => {

@@ -12,7 +12,6 @@ use super::cache;
 use crate::atomic::{AtomicFile, site};
 use crate::dataset::DataDescription;
 use crate::error::{Error, Result};
-use crate::options::Storage;
 
 /// The values of a row.
 #[derive(Debug, Clone, Copy)]
@@ -46,23 +45,7 @@ enum Out {
 
 impl BlockWriter {
     /// Into a file that goes in the end, in `directory` or where the system keeps such files.
-    pub fn temporary(
-        directory: Option<&Path>,
-        columns: usize,
-        storage: Storage,
-        (sparse, weighted): (bool, bool),
-        block_bytes: u64,
-    ) -> Result<Self> {
-        let layout = Layout { columns, single: storage == Storage::F32, sparse, weighted };
-        Self::unnamed(directory, layout, block_bytes)
-    }
-
-    /// The same.
-    pub(super) fn unnamed(
-        directory: Option<&Path>,
-        layout: Layout,
-        block_bytes: u64,
-    ) -> Result<Self> {
+    pub fn temporary(directory: Option<&Path>, layout: Layout, block_bytes: u64) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let directory = directory.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -237,15 +220,12 @@ mod tests {
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let files = || std::fs::read_dir(&folder).unwrap().count();
-        let temporary = || {
-            let kind = (false, true);
-            fill(BlockWriter::temporary(Some(&folder), 2, Storage::F64, kind, 4096)?).map(drop)
-        };
+        let layout = Layout { columns: 2, single: false, sparse: false, weighted: true };
+        let temporary = || fill(BlockWriter::temporary(Some(&folder), layout, 4096)?).map(drop);
         let sites = at_every_site(temporary, |_| assert_eq!(files(), 0, "blocks have no name"));
         assert_eq!(sites, BTreeSet::from(["create blocks", "write blocks"]));
         // Those of a cache are whole or absent.
         let kept = folder.join("rows.blocks");
-        let layout = Layout { columns: 2, single: false, sparse: false, weighted: true };
         let write = || {
             let _ = std::fs::remove_file(&kept);
             fill(BlockWriter::kept(&kept, b"header\n", layout, 4096)?).map(|file| {
