@@ -243,7 +243,9 @@ impl Rows for Local<'_> {
                 Answer::SpectralNorm(norm.estimate, norm.upper_bound, norm.iterations)
             }
             Question::Score { w } if w.iter().all(|&w| w == 0.0) => {
-                Self::resize(&mut self.numbers, rows).fill(0.0);
+                // Fresh zeros are pages that nobody has touched: they take no memory until Step 3 writes its
+                // predictions, when the room of the first sort has gone.
+                self.numbers = vec![0.0; rows];
                 self.predicted = false;
                 Answer::Done
             }
