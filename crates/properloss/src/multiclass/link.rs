@@ -14,6 +14,7 @@ use super::curve::{TEMPERATURES, powers};
 use super::dictionary::Dictionary;
 use super::math::Eight;
 use super::packed::Packed;
+use super::prior::WithPrior;
 use super::sample::Assignment;
 use super::weights::{GAP, Likelihoods, Weights, expected_gains, maximise};
 use crate::design::kernel;
@@ -88,11 +89,12 @@ pub(super) fn fit(scored: Scored<'_>, parts: Parts, taus: &[f64]) -> Link {
     let weights = &scored.folds.scored;
     let mut softmax = vec![0.0; likelihoods.parts()];
     softmax[0] = 1.0;
+    likelihoods.lift(&mut softmax);
     // On all rows first: the folds start from there.
     let (mut whole, mut gap): (Vec<Vec<f64>>, f64) = (Vec::new(), 0.0);
     for &tau in taus {
         let start = whole.last().unwrap_or(&softmax);
-        let found = solve(&*likelihoods, None, tau, start, GAP);
+        let found = solve(&likelihoods, None, tau, start, GAP);
         gap = gap.max(found.gap);
         whole.push(found.b);
     }
@@ -100,7 +102,7 @@ pub(super) fn fit(scored: Scored<'_>, parts: Parts, taus: &[f64]) -> Link {
         .into_par_iter()
         .map(|fold| {
             let fits = whole.iter().zip(taus);
-            fits.map(|(b, &tau)| solve(&*likelihoods, Some(fold), tau, b, FOLD_GAP).b).collect()
+            fits.map(|(b, &tau)| solve(&likelihoods, Some(fold), tau, b, FOLD_GAP).b).collect()
         })
         .collect();
     let mut held_out = vec![vec![1.0; rows]; taus.len()];
@@ -145,9 +147,8 @@ pub(super) fn ramps_could_help(scored: Scored<'_>, link: &Link, tau: f64) -> boo
     let mut b = vec![0.0; likelihoods.parts()];
     b[..link.masses.len()].copy_from_slice(&link.masses);
     b[0] = (b[0] - 1.0 / tau).max(0.0);
-    let sum: f64 = b.iter().sum();
-    b.iter_mut().for_each(|b| *b /= sum.max(f64::MIN_POSITIVE));
-    let gains = expected_gains(&*likelihoods, scored.folds.count as u32, tau, &b);
+    likelihoods.lift(&mut b);
+    let gains = expected_gains(&likelihoods, scored.folds.count as u32, tau, &b);
     gains.iter().zip(WORTH_RAMPS).all(|(gain, least)| *gain > least)
 }
 
@@ -165,8 +166,9 @@ fn solve(
     Weights { b: start.to_vec(), gap: 0.0 }
 }
 
-/// The likelihoods of the parts: softmaxes, then floors, then the ramps class after class.
-fn likelihoods<'a>(scored: Scored<'a>, parts: Parts) -> Box<dyn Likelihoods + 'a> {
+/// The likelihoods of the parts: softmaxes, then floors, then the ramps class after class; the prior
+/// rows of the floors beside them.
+fn likelihoods<'a>(scored: Scored<'a>, parts: Parts) -> WithPrior<'a> {
     let k = scored.classes;
     let temperatures = TEMPERATURES.len();
     let per_row = if parts == Parts::Ramps { temperatures + 1 + 3 * k } else { temperatures };
@@ -184,18 +186,21 @@ fn likelihoods<'a>(scored: Scored<'a>, parts: Parts) -> Box<dyn Likelihoods + 'a
         });
     let (weights, folds) = (&scored.folds.scored[..], &scored.folds.of_row[..]);
     let label = |i: usize| scored.labels[i] as usize;
-    match parts {
+    let (floors, height) =
+        if parts == Parts::UniformFloor { (1, 1.0 / k as f64) } else { (k, 1.0) };
+    let rows: Box<dyn Likelihoods + 'a> = match parts {
         Parts::UniformFloor => {
-            Box::new(Packed::new(&value, (|_| 0, 1, 1.0 / k as f64), folds, weights))
+            Box::new(Packed::new(&value, (|_| 0, floors, height), folds, weights))
         }
-        Parts::Floors => Box::new(Packed::new(&value, (label, k, 1.0), folds, weights)),
+        Parts::Floors => Box::new(Packed::new(&value, (label, floors, height), folds, weights)),
         Parts::Ramps => {
             let first = temperatures + k;
             let runs = (0..k).map(|c| (first + c * RAMPS, first + (c + 1) * RAMPS)).collect();
             let parts = first + k * RAMPS;
             Box::new(Dictionary { per_row, index, value, parts, runs, weights, folds })
         }
-    }
+    };
+    WithPrior { rows, first: temperatures, floors, classes: k, height }
 }
 
 kernel! {
@@ -326,9 +331,10 @@ pub(super) fn mixture(a: &Link, b: Option<(f64, &Link)>) -> Result<Mixture> {
             }
         }
     }
-    // Traces of the solver's path to 0 are left out; what they held goes to the softmax.
+    // Traces of the solver's path to 0 are left out; what they held goes to the softmax. Floors have no such
+    // traces, but may have next to no weight.
     softmax[1..].iter_mut().for_each(|part| part.0 = if part.0 < 1e-9 { 0.0 } else { part.0 });
-    floor.iter_mut().for_each(|c| *c = if *c < 1e-9 { 0.0 } else { *c });
+    floor.iter_mut().for_each(|c| *c = if *c < 1e-12 { 0.0 } else { *c });
     let others: f64 = softmax[1..].iter().map(|part| part.0).sum::<f64>()
         + floor.iter().sum::<f64>()
         + ramps.iter().map(|part| part.0).sum::<f64>();

@@ -25,6 +25,7 @@ mod null;
 mod packed;
 mod panel;
 mod path;
+mod prior;
 mod rows;
 mod sample;
 mod scales;
