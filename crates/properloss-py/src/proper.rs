@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 
 use crate::doorway;
 use crate::errors::to_python;
+use crate::memory;
 
 fn link_table<'py>(py: Python<'py>, points: &[LinkPoint]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
@@ -113,8 +114,10 @@ pub fn fit_calibrator(
     seed: u64,
     score_folds: Option<PyReadonlyArray1<'_, u32>>,
 ) -> PyResult<CalibrationMap> {
+    let folds = folds_of(folds, count, seed)?;
+    memory::ask_for_calibration(scores.as_array().len(), 2, &folds)?;
     let options = Calibrator::default()
-        .with_folds(folds_of(folds, count, seed)?)
+        .with_folds(folds)
         .with_kind(ScoreKind::from_name(kind).ok_or_else(|| {
             PyValueError::new_err(format!(
                 "kind is {kind:?}; it must be auto, scores or probabilities"
