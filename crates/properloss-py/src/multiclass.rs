@@ -383,7 +383,7 @@ impl MulticlassCalibration {
 
 /// The calibrator for several classes.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, count, seed))]
+#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, count, seed, by_weight=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_multiclass_calibrator(
     py: Python<'_>,
@@ -395,9 +395,11 @@ pub fn fit_multiclass_calibrator(
     folds: Option<PyReadonlyArray1<'_, u32>>,
     count: usize,
     seed: u64,
+    by_weight: bool,
 ) -> PyResult<MulticlassCalibration> {
     let mut options = MulticlassCalibrator::default().with_folds(folds_of(folds, count, seed)?);
     (options.probabilities, options.preserve_order) = (probabilities, preserve_order);
+    options.by_weight = by_weight;
     let classes = scores.as_array().ncols();
     let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
