@@ -69,7 +69,7 @@ impl<'a> ClassSample<'a> {
 }
 
 /// The fold number of a row that is never held out.
-pub const NEVER: u32 = crate::proper::NEVER;
+pub const NEVER: u32 = u32::MAX;
 
 /// Every row's fold, and which rows count when held-out likelihood is summed.
 #[derive(Debug, Clone)]

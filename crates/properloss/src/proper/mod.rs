@@ -44,7 +44,7 @@ pub(crate) use folds::{Random, check_count};
 pub use groups::deal_groups;
 pub(crate) use groups::grouped_folds;
 pub use path::PathPoint;
-pub(crate) use pieces::{NEVER, deal};
+pub(crate) use pieces::deal;
 pub use refit::Refit;
 pub use rows::{BlockAnswer, BlockQuestion};
 pub use smooth::LinkPoint;

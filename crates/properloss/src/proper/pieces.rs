@@ -12,8 +12,8 @@
 
 use super::folds::Random;
 
-/// A fold that is never held out.
-pub(crate) const NEVER: u32 = u32::MAX;
+/// The fold of what is never held out, as in `multiclass::NEVER`.
+const NEVER: u32 = u32::MAX;
 
 /// Scores this near each other, relatively, are copies: products of the same row round in more than one way.
 const SAME: f64 = 1e-9;
