@@ -224,7 +224,7 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
             if self.ensemble is True:
                 part = None if weights is None else weights[test]
                 own = None if groups is None else np.asarray(groups)[test]
-                self._add(model, z[test], labels[test], part, own)
+                self._add(model, z[test], labels[test], part, own, self.weights == "counts")
         seen = np.flatnonzero(fold >= 0)
         part = None if weights is None else weights[seen]
         held_out = Part(z[seen], labels[seen], part)
@@ -287,10 +287,11 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         return router.add(estimator=self._base(), method_mapping=mapping)
 
     def _add(
-        self, model: Any, z: Any, labels: Any, weights: Any, groups: Any = None
+        self, model: Any, z: Any, labels: Any, weights: Any, groups: Any = None,
+        by_weight: bool = False,
     ) -> None:
-        pair = (model, self._calibrator(model, z, labels, weights, groups=groups))
-        self.calibrated_classifiers_.append(pair)
+        calibrator = self._calibrator(model, z, labels, weights, groups=groups, by_weight=by_weight)
+        self.calibrated_classifiers_.append((model, calibrator))
 
     def _calibrator(
         self,
@@ -301,9 +302,10 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         cv: Any = 5,
         groups: Any = None,
         score_folds: Any = None,
+        by_weight: bool = False,
     ) -> ProperCalibrator:
         calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
-        return calibrator._fit(z, labels, weights, groups, score_folds)
+        return calibrator._fit(z, labels, weights, groups, score_folds, by_weight)
 
     def _shared(self) -> ProperCalibrator:
         """The calibrator of all estimators, if there is one."""

@@ -136,9 +136,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         return self._fit(X, y, sample_weight, groups)
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, score_folds: Any = None
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, score_folds: Any = None,
+        by_weight: bool = False,
     ) -> Self:
-        """``score_folds`` where the scores of different folds came from different models."""
+        """``score_folds`` where the scores of different folds came from different models; ``by_weight`` where
+        folds are dealt so that weight 2 is the row twice."""
         z = self._scores(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(z, y)
@@ -150,7 +152,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         self.calibration_bound_: _certificate.FitBound | None = None
         self.link_cost_: _certificate.LinkCost | None = None
         if z.ndim == 2:
-            return self._fit_several(z, labels, weights, groups)
+            return self._fit_several(z, labels, weights, groups, by_weight)
         self.__dict__.pop("_several", None)
         fit = _core.fit_calibrator(
             z,
@@ -160,6 +162,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             smoothness=[float(value) for value in self.smoothness],
             **engine_folds(self.cv, labels, groups, self.random_state, weights),
             score_folds=score_folds,
+            by_weight=by_weight,
         )
         numbers = fit.numbers
         self._learned = json.loads(fit.learned)
@@ -182,7 +185,9 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         add_cost(self.cv_results_, cost)
         return self
 
-    def _fit_several(self, z: Any, labels: Any, weights: Any, groups: Any) -> Self:
+    def _fit_several(
+        self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool
+    ) -> Self:
         if len(self.classes_) != z.shape[1]:
             raise ValueError(
                 f"X has {z.shape[1]} columns, one a class, but y has {len(self.classes_)} classes"
@@ -195,6 +200,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             probabilities=whole if self.kind == "auto" else self.kind == "probabilities",
             preserve_order=False,
             **engine_folds(self.cv, labels, groups, self.random_state, weights),
+            by_weight=by_weight,
         )
         numbers, ratios = fit.numbers, fit.ratios
         self.__dict__.pop("loss_", None)

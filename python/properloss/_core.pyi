@@ -494,6 +494,7 @@ def fit_multiclass_calibrator(
     folds: NDArray[np.uint32] | None,
     count: int,
     seed: int,
+    by_weight: bool = False,
 ) -> MulticlassCalibration: ...
 
 @final
@@ -515,6 +516,7 @@ def fit_calibrator(
     count: int,
     seed: int,
     score_folds: NDArray[np.uint32] | None = None,
+    by_weight: bool = False,
 ) -> CalibrationMap: ...
 
 def group_folds(

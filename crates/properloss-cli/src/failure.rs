@@ -145,6 +145,20 @@ fn core_option(what: &str) -> Option<String> {
     }
 }
 
+/// Finite numbers of a file that became none on their way.
+fn too_large(what: &str) -> Option<String> {
+    Some(match what {
+        _ if what.contains("weights") => {
+            "the sum of the weights must be a number above 0: divide them all by one number".into()
+        }
+        _ => {
+            "columns with values beyond about 1e150 overflow: divide them by a number, or --ignore \
+              them"
+                .to_owned()
+        }
+    })
+}
+
 impl From<properloss::Error> for Failure {
     fn from(error: properloss::Error) -> Self {
         if error == properloss::Error::Interrupted {
@@ -157,7 +171,11 @@ impl From<properloss::Error> for Failure {
             properloss::Error::Option { option, .. } => {
                 Some(format!("change --{}", option.replace('_', "-")))
             }
-            properloss::Error::OutOfDomain { what, .. } => core_option(what),
+            properloss::Error::OutOfDomain { what, .. } => {
+                core_option(what).or_else(|| too_large(what))
+            }
+            properloss::Error::NotFinite { what, .. }
+            | properloss::Error::ElementOutOfDomain { what, .. } => too_large(what),
             properloss::Error::UnknownLink { .. } | properloss::Error::ParameterCount { .. } => {
                 Some(
                     "links are written NAME or NAME:A,B, such as --link clipped-line:0.5,0.5"

@@ -385,7 +385,7 @@ impl MulticlassCalibration {
 
 /// The calibrator for several classes.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, count, seed))]
+#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, count, seed, by_weight=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_multiclass_calibrator(
     py: Python<'_>,
@@ -397,12 +397,14 @@ pub fn fit_multiclass_calibrator(
     folds: Option<PyReadonlyArray1<'_, u32>>,
     count: usize,
     seed: u64,
+    by_weight: bool,
 ) -> PyResult<MulticlassCalibration> {
     let folds = folds_of(folds, count, seed)?;
     let (rows, classes) = (scores.as_array().nrows(), scores.as_array().ncols());
     memory::ask_for_calibration(rows, classes, &folds)?;
     let mut options = MulticlassCalibrator::default().with_folds(folds);
     (options.probabilities, options.preserve_order) = (probabilities, preserve_order);
+    options.by_weight = by_weight;
     let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let fit = doorway::run(py, || options.fit(z, labels, classes, weights));

@@ -100,7 +100,7 @@ impl CalibrationMap {
 
 /// The calibrator. `score_folds` where the scores of different folds came from different models.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, count, seed, score_folds=None))]
+#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, count, seed, score_folds=None, by_weight=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_calibrator(
     py: Python<'_>,
@@ -113,10 +113,11 @@ pub fn fit_calibrator(
     count: usize,
     seed: u64,
     score_folds: Option<PyReadonlyArray1<'_, u32>>,
+    by_weight: bool,
 ) -> PyResult<CalibrationMap> {
     let folds = folds_of(folds, count, seed)?;
     memory::ask_for_calibration(scores.as_array().len(), 2, &folds)?;
-    let options = Calibrator::default()
+    let mut options = Calibrator::default()
         .with_folds(folds)
         .with_kind(ScoreKind::from_name(kind).ok_or_else(|| {
             PyValueError::new_err(format!(
@@ -124,6 +125,7 @@ pub fn fit_calibrator(
             ))
         })?)
         .with_smoothness(smoothness);
+    options.by_weight = by_weight;
     let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let score_folds = score_folds.as_ref().map(|folds| folds.as_slice()).transpose()?;

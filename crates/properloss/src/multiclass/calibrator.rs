@@ -1,18 +1,18 @@
 //! From the scores or probabilities of any classifier of several classes to probabilities.
 //!
 //! ```text
-//! z = the scores, or log(p + margin)
+//! z = the scores, or log(p + margin), margin = 1/(2 n K), n the sum of the weights
 //! t = argmax Σ log softmax(t z)_y, cross-fitted;   weight of t: sigmoid(S_t - S_1 - 1)
 //! z <- (1 + weight (t - 1)) z;   then LINK and RAMPS as in the estimator
 //! ```
 
 use super::link::{self, Link, Parts, ShareBound};
-use super::sample::{Assignment, assign};
+use super::sample::{Assignment, assign, held_out};
 use super::{LEAST_RAMPS, RAMP_DOUBT, RAMP_TAUS, Scored, blended_likelihood, sigmoid};
 use crate::error::{Error, Result, class_labels, row_weights, same_length};
 use crate::link::vector::{Mixture, VectorLink, log_sum_exp, softmax_into};
 use crate::options::options;
-use crate::proper::Folds;
+use crate::proper::{Folds, check_count, deal};
 
 /// What a temperature costs in the score: one nat.
 const TEMPERATURE_PRICE: f64 = 1.0;
@@ -30,6 +30,9 @@ options! {
         pub preserve_order: bool => preserving_order = true,
         /// The ratios `tau >= 1` that are weighed; the first is 1.
         pub share_bounds: Vec<f64> => with_share_bounds,
+        /// Deal stratified folds by the weight of every score and label, whatever rows it comes from: weight 2
+        /// is the row twice, in any order. A row may then be in more than one fold, with a part of its weight.
+        pub by_weight: bool => dealing_by_weight = true,
     }
 }
 
@@ -40,6 +43,7 @@ impl Default for MulticlassCalibrator {
             probabilities: false,
             preserve_order: false,
             share_bounds: vec![1.0, 1.5, 2.5, 5.0, 10.0],
+            by_weight: false,
         }
     }
 }
@@ -81,17 +85,42 @@ impl MulticlassCalibrator {
         };
         same_length(("weights", weights.len()), ("rows", rows))?;
         row_weights(&weights)?;
-        let kept = weights.iter().filter(|w| **w > 0.0).count();
-        let margin = self.probabilities.then(|| 0.5 / kept.max(1) as f64 / classes as f64);
-        let mut z = to_scores(scores, classes, margin)?;
-        let folds = match assign(&self.folds, labels, classes, &weights) {
-            Err(Error::NothingToHoldOut { .. }) => return as_they_are(classes, margin),
-            folds => folds?,
+        let rows = weights.iter().sum::<f64>().max(1.0);
+        let margin = self.probabilities.then(|| 0.5 / rows / classes as f64);
+        let z = to_scores(scores, classes, margin)?;
+        let fit = if let (true, Folds::Stratified { count, seed }) = (self.by_weight, &self.folds) {
+            let deal =
+                deal((scores, classes), labels, &weights, (check_count(*count)?, *seed), false);
+            let z = deal.rows.iter().flat_map(|&i| &z[i * classes..(i + 1) * classes]).copied();
+            let (z, labels) = (z.collect(), deal.of(labels));
+            let folds = if deal.count < 2 {
+                Err(Error::NothingToHoldOut { classes })
+            } else {
+                held_out(deal.folds, deal.count, &labels, classes, &deal.weights)
+            };
+            folds.and_then(|folds| self.cross_fit(z, &labels, classes, &folds, margin))
+        } else {
+            let folds = assign(&self.folds, labels, classes, &weights);
+            folds.and_then(|folds| self.cross_fit(z, labels, classes, &folds, margin))
         };
+        match fit {
+            Err(Error::NothingToHoldOut { .. }) => as_they_are(classes, margin),
+            fit => fit,
+        }
+    }
+
+    fn cross_fit(
+        &self,
+        mut z: Vec<f64>,
+        labels: &[u32],
+        classes: usize,
+        folds: &Assignment,
+        margin: Option<f64>,
+    ) -> Result<MulticlassCalibration> {
         let plain = log_likelihood(&z, labels, classes, &folds.scored, |_| 1.0);
-        let temperature = self.temperature(&mut z, labels, classes, &folds, plain);
+        let temperature = self.temperature(&mut z, labels, classes, folds, plain);
         let parts = if self.preserve_order { Parts::UniformFloor } else { Parts::Floors };
-        let scored = Scored { z: &z, labels, classes, folds: &folds };
+        let scored = Scored { z: &z, labels, classes, folds };
         let link = link::fit(scored, parts, &self.share_bounds);
         let (mut score, mut share, mut ramps): (f64, f64, Option<Link>) = (link.score, 0.0, None);
         if !self.preserve_order && link::ramps_could_help(scored, &link, RAMP_TAUS[1]) {

@@ -113,6 +113,20 @@ pub(super) fn assign(
             (of_row.clone(), check_count(count)?)
         }
     };
+    held_out(of_row, count, labels, classes, weights)
+}
+
+/// Which rows of given folds are scored: those whose class is also outside their fold.
+pub(super) fn held_out(
+    of_row: Vec<u32>,
+    count: usize,
+    labels: &[u32],
+    classes: usize,
+    weights: &[f64],
+) -> Result<Assignment> {
+    let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
+    let mut sizes = vec![0usize; classes];
+    kept.iter().for_each(|&i| sizes[labels[i] as usize] += 1);
     let mut inside = vec![0usize; count * classes];
     for &i in kept.iter().filter(|&&i| of_row[i] != NEVER) {
         inside[of_row[i] as usize * classes + labels[i] as usize] += 1;

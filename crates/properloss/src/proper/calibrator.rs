@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use super::certificate::LinkCost;
-use super::folds::Folds;
+use super::folds::{Folds, check_count};
 use super::inside;
 use super::lines;
+use super::pieces::deal;
 use super::smooth::{self, Bins, LinkPoint, Smooth};
 use crate::error::{Error, Result, finite, row_weights};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
@@ -25,8 +26,8 @@ pub enum ScoreKind {
     Auto,
     /// Any finite numbers, larger for positives: margins, logits.
     Scores,
-    /// Numbers from 0 to 1; used as `log((p + e) / (1 - p + e))` with `e = 1 / (n + 2)`, so that 0
-    /// and 1 stay finite and in order.
+    /// Numbers from 0 to 1; used as `log((p + e) / (1 - p + e))` with `e = 1 / (n + 2)` and `n` the sum of the
+    /// weights, so that 0 and 1 stay finite and in order.
     Probabilities,
 }
 
@@ -57,6 +58,9 @@ options! {
         pub kind: ScoreKind => with_kind,
         /// The strengths of smoothness that are weighed beside the sigmoid itself, decreasing.
         pub smoothness: Vec<f64> => with_smoothness,
+        /// Deal stratified folds by the weight of every score and label, whatever rows it comes from: weight 2
+        /// is the row twice, in any order. A row may then be in more than one fold, with a part of its weight.
+        pub by_weight: bool => dealing_by_weight = true,
     }
 }
 
@@ -66,6 +70,7 @@ impl Default for Calibrator {
             folds: Folds::default(),
             kind: ScoreKind::default(),
             smoothness: smooth::default_smoothness(),
+            by_weight: false,
         }
     }
 }
@@ -111,18 +116,40 @@ impl Calibrator {
             }
         };
         check(scores, labels, weights)?;
-        let kept = weights.iter().filter(|&&weight| weight > 0.0).count();
-        let margin = self.margin(scores, kept)?;
+        let margin = self.margin(scores, weights.iter().sum())?;
         let z: Vec<f64> = scores.iter().map(|&s| from_probability(s, margin)).collect();
-        let folds = match self.folds.assign(labels, weights) {
+        if let (true, Folds::Stratified { count, seed }) = (self.by_weight, &self.folds)
+            && has_both(labels, weights)
+        {
+            let classes: Vec<u32> = labels.iter().map(|&label| label.into()).collect();
+            let deal = deal((scores, 1), &classes, weights, (check_count(*count)?, *seed), true);
+            if deal.classes < 2 {
+                return platt_alone(&z, labels, weights, margin);
+            }
+            let (folds, z, labels) =
+                (Folds::Given(deal.folds.clone()), deal.of(&z), deal.of(labels));
+            return self.cross_fit(&z, &labels, &deal.weights, &folds, margin);
+        }
+        self.cross_fit(&z, labels, weights, &self.folds, margin)
+    }
+
+    fn cross_fit(
+        &self,
+        z: &[f64],
+        labels: &[u8],
+        weights: &[f64],
+        folds: &Folds,
+        margin: Option<f64>,
+    ) -> Result<Calibration> {
+        let folds = match folds.assign(labels, weights) {
             // One row of a class: nothing can be held out, Platt's sigmoid is all there is.
             Err(Error::ClassTooSmall { .. }) if has_both(labels, weights) => {
-                return platt_alone(&z, labels, weights, margin);
+                return platt_alone(z, labels, weights, margin);
             }
             folds => folds?,
         };
 
-        let lines = lines::fit(&z, labels, weights, &folds)?;
+        let lines = lines::fit(z, labels, weights, &folds)?;
         let held_out: Vec<f64> = (0..z.len())
             .map(|i| {
                 let [a, b] = lines.of_fold[folds.of_row[i] as usize];
@@ -148,7 +175,7 @@ impl Calibrator {
         })
     }
 
-    fn margin(&self, scores: &[f64], rows: usize) -> Result<Option<f64>> {
+    fn margin(&self, scores: &[f64], rows: f64) -> Result<Option<f64>> {
         let outside = scores.iter().position(|s| !(0.0..=1.0).contains(s));
         match (self.kind, outside) {
             (ScoreKind::Scores, _) | (ScoreKind::Auto, Some(_)) => Ok(None),
@@ -158,7 +185,7 @@ impl Calibrator {
                 value: scores[index],
                 expected: "from 0 to 1",
             }),
-            (_, None) => Ok(Some(1.0 / (rows as f64 + 2.0))),
+            (_, None) => Ok(Some(1.0 / (rows + 2.0))),
         }
     }
 }

@@ -224,7 +224,12 @@ impl Scored<'_> {
         let labels: Vec<u8> = rows.iter().map(|&i| self.labels[i]).collect();
         // Quick rather than best: the bound holds for any forecasts.
         let folds = Folds::Stratified { count: 2, seed: 0 };
-        let options = Calibrator { folds, kind: ScoreKind::Scores, smoothness: vec![3.0, 0.03] };
+        let options = Calibrator {
+            folds,
+            kind: ScoreKind::Scores,
+            smoothness: vec![3.0, 0.03],
+            by_weight: false,
+        };
         options.fit(&pick(self.scores), &labels, Some(&pick(self.weights))).ok()
     }
 }
