@@ -59,8 +59,8 @@ fn a_device_is_no_model() {
     ] {
         let outcome = sandbox.run(line);
         assert_eq!(outcome.code, 1, "{line}: {}", outcome.stderr);
-        // Not of its length: the first bytes are no JSON.
-        assert!(outcome.stderr.contains("/dev/zero, line 1, column 1:"), "{}", outcome.stderr);
+        // Of what it is, not of its length, which would take all memory to see.
+        assert!(outcome.stderr.contains("something else than JSON"), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("\nhint: "), "{}", outcome.stderr);
     }
 }
