@@ -73,12 +73,29 @@ fn complain(message: &str, hint: Option<&str>) {
     let end = message.char_indices().nth(SHOWN).map_or(message.len(), |(end, _)| end);
     let message =
         if end < message.len() { format!("{}...", &message[..end]) } else { message.into() };
+    let message = shown(&message);
     let mut stderr = io::stderr().lock();
     // A closed stderr is no reason to fail once more.
     let _ = writeln!(stderr, "{} {message}", coloured("error:", "1;31"));
     if let Some(hint) = hint {
         let _ = writeln!(stderr, "{} {hint}", coloured("hint:", "1;36"));
     }
+}
+
+/// Names of files may hold what a terminal would obey, or what turns the direction of a line.
+fn shown(message: &str) -> String {
+    let obeyed = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    message.chars().fold(String::with_capacity(message.len()), |mut text, c| {
+        if obeyed(c) {
+            text.extend(c.escape_unicode())
+        } else {
+            text.push(c)
+        }
+        text
+    })
 }
 
 /// In colour on a terminal, unless `NO_COLOR` is set.

@@ -64,3 +64,33 @@ fn a_device_is_no_model() {
         assert!(outcome.stderr.contains("\nhint: "), "{}", outcome.stderr);
     }
 }
+
+/// Seconds that no clock counts, columns that no memory holds, a device as a checkpoint.
+#[test]
+fn numbers_and_files_beyond_all_bounds() {
+    let sandbox = Sandbox::new("hostile-options");
+    let rows: String = (0..40).map(|k| format!("{},{}\n", k * 7 % 11, k % 2)).collect();
+    sandbox.write("rows.csv", format!("a,y\n{rows}"));
+    let outcome = sandbox.run("fit rows.csv -o m.json --checkpoint c --checkpoint-every=1e308");
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("it must be 0 or more seconds"), "{}", outcome.stderr);
+    let line = format!("synth single-index --rows 5 --features {} -o s.csv", u64::MAX);
+    refused(&sandbox, &line, "the number of features", "change --features");
+    #[cfg(unix)]
+    refused(
+        &sandbox,
+        "fit rows.csv -o m.json --checkpoint /dev/zero",
+        "it is not a checkpoint of this program",
+        "remove the file to start afresh",
+    );
+}
+
+/// What a terminal would obey is written out.
+#[cfg(unix)]
+#[test]
+fn names_do_not_reach_the_terminal_raw() {
+    let sandbox = Sandbox::new("hostile-names");
+    let outcome = sandbox.run("inspect \u{1b}[31mred\u{202e}.json");
+    assert!(outcome.stderr.contains("\\u{1b}[31mred\\u{202e}.json"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains(['\u{1b}', '\u{202e}']));
+}

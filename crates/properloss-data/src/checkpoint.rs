@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 
 use flate2::Crc;
@@ -51,11 +52,18 @@ pub fn to_bytes(path: &Path, run: &Run, state: &[u8]) -> Result<Vec<u8>> {
 
 /// The state of this run; `None` if there is no file. A file of another run is refused.
 pub fn read(path: &Path, run: &Run) -> Result<Option<Vec<u8>>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
+    let fail = |error| Error::read(path, error);
+    let mut file = match std::fs::File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::read(path, error)),
+        Err(error) => return Err(fail(error)),
     };
+    // What does not begin as one is not read on: a device may have no end.
+    let mut bytes = Vec::new();
+    (&mut file).take(FIRST_LINE.len() as u64).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes == FIRST_LINE {
+        file.read_to_end(&mut bytes).map_err(fail)?;
+    }
     parse(&bytes, path, run).map(|state| Some(state.to_vec()))
 }
 

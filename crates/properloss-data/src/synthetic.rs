@@ -6,6 +6,7 @@ use crate::dataset::{DataDescription, Dataset, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Result};
 use crate::labels::Classes;
+use crate::memory::COLUMN_LIMIT;
 use crate::random::Random;
 
 /// Purposes of the random streams; part of the definition of every data set.
@@ -125,8 +126,12 @@ pub struct SingleIndex {
 impl SingleIndex {
     /// Weights in a random direction, of the given norm; no floor, ceiling or noise.
     pub fn new(features: usize, norm: f64, seed: u64) -> Result<Self> {
-        if features == 0 {
-            return Err(bad("the number of features", "0", "1 or more"));
+        if !(1..=COLUMN_LIMIT).contains(&features) {
+            return Err(bad(
+                "the number of features",
+                &features.to_string(),
+                "from 1 to 1,048,576",
+            ));
         }
         let mut random = Random::stream(seed, WEIGHTS);
         let direction: Vec<f64> = (0..features).map(|_| random.gaussian()).collect();

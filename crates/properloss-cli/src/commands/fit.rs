@@ -38,7 +38,8 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     if method.option("seed").is_some() {
         settings.insert("seed".into(), Value::Count(args.test.seed));
     }
-    if !(args.checkpoint_every >= 0.0 && args.checkpoint_every.is_finite()) {
+    // Negative, no number, or longer than a clock counts.
+    let Ok(every) = Duration::try_from_secs_f64(args.checkpoint_every) else {
         return Err(Failure::usage(
             format!(
                 "--checkpoint-every is {}; it must be 0 or more seconds",
@@ -46,11 +47,8 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
             ),
             "pass --checkpoint-every 60",
         ));
-    }
-    let checkpoints = args
-        .checkpoint
-        .clone()
-        .map(|file| Checkpoints { file, every: Duration::from_secs_f64(args.checkpoint_every) });
+    };
+    let checkpoints = args.checkpoint.clone().map(|file| Checkpoints { file, every });
     let trainer = Training::new(method, settings).with_checkpoints(checkpoints);
     let outputs = Outputs {
         model: &args.out,
