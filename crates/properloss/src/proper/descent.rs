@@ -213,7 +213,7 @@ impl Walkers {
                 );
             }
             if let Some(enough) = enough {
-                decrease = stop.decrease.max(enough(rows.held_out(self.first, &sums).loss));
+                decrease = stop.decrease.max(enough(rows.held_out(curve, self.first, &sums).loss));
             }
             seen = Some(sums);
         }
@@ -225,7 +225,7 @@ impl Walkers {
         let on = std::array::from_fn(|l| if l < models && walk[l].near { -1.0 } else { 1.0 });
         let moves = Moves { on, back: [1.0; LANES], length: [1.0; LANES] };
         history.advance(&self.pairs, at.under(penalty, &self.seen), moves, &mut trial);
-        let held_out = seen.map(|sums| rows.held_out(self.first, &sums));
+        let held_out = seen.map(|sums| rows.held_out(curve, self.first, &sums));
         Ok(Descended { anchor: at, w: trial, passes, decrease, expected, held_out })
     }
 

@@ -292,12 +292,14 @@ impl State {
         let second = refit::refit(rows, &mut path, first.v.clone(), options.refit, halt)?;
         self.passes += second.passes;
         let scored = |models: &Models| rows.scored(models, halt).map_err(|halted| rows.why(halted));
-        let relinked = link(options, &scored(&second.w)?)?;
-        let share = refit::share(first.score, relinked.score);
+        let share = match &second.w {
+            Some(w) => refit::share(first.score, link(options, &scored(w)?)?.score),
+            None => 0.0,
+        };
         let (before, link_cost) = (first.score, LinkCost::of(&first, rows.total_weight)?);
         let mut models = path.w.clone();
-        let (link, scored) = if share > 0.0 {
-            refit::blend(share, &mut models, &second.w);
+        let (link, scored) = if let Some(w) = second.w.filter(|_| share > 0.0) {
+            refit::blend(share, &mut models, &w);
             let scored = scored(&models)?;
             (link(options, &scored)?, scored)
         } else {
