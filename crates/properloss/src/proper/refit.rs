@@ -2,10 +2,14 @@
 //!
 //! ```text
 //! w1, z1 = a few steps from w on mean loss(u(x.w)) + |w|^2 / (2 C n), for every fold and all rows
+//! w2, z2 = the same from w1 under LINK(z1), if w1 is likelier than w
 //! (none of it if all slopes of the link are within 6 % of the sigmoid's, or if a step loses 8 held-out nats)
-//! r = 1 / (1 + exp(score(LINK(z)) - score(LINK(z1)) + 1.5))
-//! w <- (1 - r) w + r w1 for every model, z its scores,  link <- LINK(z)       if r > .01
+//! r = softmax(score(LINK(z)), score(LINK(z1)) - 1.5, score(LINK(z2)) - 1.5)
+//! w <- r0 w + r1 w1 + r2 w2 for every model, z its scores,  link <- LINK(z)   if r0 < .99
 //! ```
+//!
+//! Under a better link come better weights, and under these a better link: a second round is worth 130e-4
+//! nats where columns are far from what a linear score can use, and nothing elsewhere.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,11 +18,11 @@ use super::curve::Curve;
 use super::descent::{Anchor, Enough, Stop, Walkers};
 use super::linalg::lane;
 use super::metric::{Dense, Hessians, Metric};
-use super::path::{self, Models, Path};
+use super::path::{self, Models, Path, softmax};
 use super::products::Seen;
 use super::relative::RelativeTable;
-use super::rows::{FoldRows, Halt, Halted, LANES};
-use super::smooth;
+use super::rows::{FoldRows, Halt, Halted, LANES, Scored};
+use super::smooth::{self, SmoothLink};
 use crate::error::Result;
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
 use crate::piecewise::PiecewiseAffine;
@@ -28,7 +32,7 @@ const DOUBT: f64 = 1.5;
 /// Under a link with a slope ratio below this the weights come out as they went in (log-losses differ
 /// by 3e-6): not worth two more links.
 const LEAST_RATIO: f64 = 1.06;
-/// A share of the refit below this is not worth another link.
+/// Shares that leave less than this to the others are not worth another link.
 const LEAST_SHARE: f64 = 0.01;
 /// The likelihood under a learned link is not convex and over-fits: few steps from a good start.
 const STOP: Stop = Stop { decrease: 1e-2, unseen: 0.05, max_steps: 6 };
@@ -80,38 +84,79 @@ pub(super) struct Refitted {
     pub passes: usize,
 }
 
+/// Weights, their held-out scores, and the link of these: the path is round 0.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub w: Models,
+    pub scored: Scored,
+    pub link: SmoothLink,
+}
+
+/// What the rounds weigh, by the likelihood of their links: a refit has its doubt to overcome.
+pub(super) fn shares(rounds: &[Round]) -> Vec<f64> {
+    let judged = |(n, round): (usize, &Round)| round.link.score - if n == 0 { 0.0 } else { DOUBT };
+    softmax(&rounds.iter().enumerate().map(judged).collect::<Vec<_>>())
+}
+
+/// Whether another round may gain: after the path always, after a refit if that is the likeliest yet, and
+/// once at most. Where there are no quadratic models a round costs too much.
+pub(super) fn goes_on(rows: &FoldRows<'_>, rounds: &[Round]) -> bool {
+    match rounds.len() {
+        1 => true,
+        2 => path::is_tall(rows) && shares(rounds)[1] > 0.5,
+        _ => false,
+    }
+}
+
+/// The round that has all the weight but for what does not matter.
+pub(super) fn alone(shares: &[f64]) -> Option<usize> {
+    shares.iter().position(|&share| share > 1.0 - LEAST_SHARE)
+}
+
+/// The weights of all rounds, averaged.
+pub(super) fn averaged(rounds: &[Round], shares: &[f64]) -> Models {
+    let mut w = rounds[0].w.clone();
+    let mut sum = shares[0];
+    for (round, share) in rounds.iter().zip(shares).skip(1) {
+        sum += share;
+        blend(share / sum, &mut w, &round.w);
+    }
+    w
+}
+
 /// False if there is no refit, or if the link is so near the sigmoid that it would change nothing.
 pub(super) fn is_worth_it(v: &PiecewiseAffine, kind: Refit) -> bool {
     kind != Refit::None && smooth::slope_ratio(v) >= LEAST_RATIO
 }
 
-/// The weights under the link `v o sigma`, from the averaged path on. Takes what L-BFGS learned from the path.
+/// The weights under the link of a round, from its weights on. Takes what L-BFGS learned from the path.
 pub(super) fn refit(
     rows: &FoldRows<'_>,
     path: &mut Path,
-    v: PiecewiseAffine,
+    from: &Round,
     kind: Refit,
     halt: Halt<'_>,
 ) -> Result<Refitted> {
-    let link = RelativeLink::new(Arc::new(Sigmoid), v)?;
+    let link = RelativeLink::new(Arc::new(Sigmoid), from.link.v.clone())?;
     let table = RelativeTable::new(&link.spec());
     let curve = match (kind, &table) {
         (Refit::Canonical, _) => Curve::Canonical(&link),
         (Refit::Likelihood | Refit::None, Some(table)) => Curve::Relative(table),
         (Refit::Likelihood | Refit::None, None) => Curve::Likelihood(&link),
     };
-    descend(rows, path, &curve, halt).map_err(|halted| rows.why(halted))
+    descend(rows, path, from, &curve, halt).map_err(|halted| rows.why(halted))
 }
 
 fn descend(
     rows: &FoldRows<'_>,
     path: &mut Path,
+    from: &Round,
     curve: &Curve<'_>,
     halt: Halt<'_>,
 ) -> std::result::Result<Refitted, Halted> {
     let (d, last) = (rows.dimension(), rows.models() - 1);
     let hessians = if path::is_tall(rows) {
-        let w = lane(&path.w[last / LANES], last % LANES);
+        let w = lane(&from.w[last / LANES], last % LANES);
         let grams = rows.grams(curve, &w, MIN_ROWS.max(ROWS_PER_COLUMN * d), halt)?;
         let seen: f64 = grams.weight.iter().sum();
         Some(Hessians::new(grams, w, rows.totals[last] / seen.max(f64::MIN_POSITIVE)))
@@ -125,13 +170,13 @@ fn descend(
             (Metric::Diagonal, Stop { decrease: times * STOP_WIDE.decrease, ..STOP_WIDE })
         }
     };
-    let counts = path.scored.bins.counts();
+    let counts = from.scored.bins.counts();
     let curvature: f64 = counts.map(|(z, _, weight, _)| weight * curve.curvature(z)).sum();
     let (mut models, mut passes) = (Vec::new(), 0);
     // With more than eight models the held-out scores come in parts.
-    let is_watched = hessians.is_none() && path.w.len() == 1;
+    let is_watched = hessians.is_none() && from.w.len() == 1;
     let mut known = std::mem::take(&mut path.walkers).into_iter();
-    for (group, w) in path.w.iter().enumerate() {
+    for (group, w) in from.w.iter().enumerate() {
         let first = group * LANES;
         let sums = rows.lane_sums(curve, first, w, halt)?;
         let most = rows.held_out(curve, first, &sums).loss + LOST;
@@ -157,14 +202,8 @@ fn descend(
     Ok(Refitted { w: Some(models), passes })
 }
 
-/// `r` from the scores of the link before and after; 0 if it is too small to matter.
-pub(super) fn share(before: f64, after: f64) -> f64 {
-    let r = 1.0 / (1.0 + (before - after + DOUBT).exp());
-    if r > LEAST_SHARE { r } else { 0.0 }
-}
-
 /// `a <- (1 - r) a + r b` for every model.
-pub(super) fn blend(r: f64, a: &mut Models, b: &Models) {
+fn blend(r: f64, a: &mut Models, b: &Models) {
     for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
         (0..LANES).for_each(|l| a[l] += r * (b[l] - a[l]));
     }
