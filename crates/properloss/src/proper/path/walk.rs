@@ -221,10 +221,10 @@ impl PathState {
         let (best, price) = (self.best(), self.price(to));
         let null = -self.visited[0].score - NULL_PRICE;
         let enough = |held_out: f64| {
-            let below = (best - GIVE_UP + held_out + price).max(0.0);
+            let below = best - GIVE_UP + held_out + price;
             let scout = SCOUT_SHARE * (null - held_out);
-            let loose = if scout > LEAST_SCOUT { scout } else { LOOSE };
-            (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE).max(loose)
+            let least = if scout > LEAST_SCOUT { scout } else { LOOSE };
+            loose(below).max(least)
         };
         // With more than eight models the held-out scores come in parts.
         let enough: Option<Enough<'_>> = if self.walkers.len() == 1 { Some(&enough) } else { None };
@@ -254,6 +254,12 @@ impl PathState {
         }
         self.visited[0].anchors.clear();
     }
+}
+
+/// How far from its minimum a point may stay that is so many nats below what could matter.
+pub(super) fn loose(below: f64) -> f64 {
+    let below = below.max(0.0);
+    (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE)
 }
 
 /// What the next steps may gain: the score bends down along the path, so that each rises by a share of the
