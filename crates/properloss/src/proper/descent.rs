@@ -4,7 +4,7 @@
 //! penalty `P` a pair is `(s, y + P s)`. So another strength starts with a metric that is right for
 //! it, and with the gradient: its first step costs no pass. The first metric is `H_k + P` where the
 //! Hessians are known (then this is Newton's method), else `|y|/|s|` times the spread of the columns, `+ P`
-//! (`products.rs`).
+//! (`products/`).
 
 use super::accept::Made;
 use super::curve::Curve;
