@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use properloss::design::FittedScaling;
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink, VectorLoss};
 use properloss::multiclass::{
     ClassPathPoint, ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator,
     MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
 };
 use properloss::proper::Folds;
-use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
+use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
 use properloss_data::{DataDescription, Encoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -431,7 +432,7 @@ pub fn class_model_to_json(
         intercepts,
         link: (&link.inner).into(),
         feature_names: encoder.feature_names(),
-        preprocessing: Preprocessing { encoder, scaling: Scaling::None },
+        preprocessing: Preprocessing { encoder, scaling: FittedScaling::None },
         classes,
         fitted: Fitted {
             method: "proper".into(),

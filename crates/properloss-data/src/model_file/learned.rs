@@ -8,26 +8,21 @@ use super::FitCertificate;
 
 /// Numbers and tables of the default estimator.
 pub fn learned(proper: &ProperFit) -> Value {
-    let path: Vec<_> = proper
-        .path
-        .iter()
-        .map(|point| {
-            json!({
-                "scaling": number(point.scaling),
-                "c": number(point.c),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect();
     json!({
         "c": number(proper.c),
         "slope_ratio": proper.slope_ratio,
         "guarantee": proper.slope_ratio.ln(),
         "refit_share": number(proper.refit_share),
         "held_out_log_loss": proper.held_out_log_loss.map(number),
-        "path": path,
+        "path": table(&proper.path, |point| {
+            [
+                ("scaling", point.scaling),
+                ("c", point.c),
+                ("log_loss", point.log_loss),
+                ("score", point.score),
+                ("weight", point.weight),
+            ]
+        }),
         "scaling_weights": proper.scaling_weights,
         "links": links(&proper.links),
         "link_error_bound": number(proper.link_error_bound),
@@ -38,31 +33,6 @@ pub fn learned(proper: &ProperFit) -> Value {
 /// Numbers and tables of the default estimator for several classes. The guarantee: at every point the
 /// log-loss is at most that of the softmax plus `log_loss_bound = log(tau)`.
 pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
-    let path: Vec<_> = fit
-        .path
-        .iter()
-        .map(|point| {
-            json!({
-                "c": number(point.c),
-                "scale": number(point.scale),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect();
-    let ratios: Vec<_> = fit
-        .ratios
-        .iter()
-        .map(|point| {
-            json!({
-                "tau": number(point.tau),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect();
     json!({
         "c": number(fit.c),
         "tau": number(fit.tau()),
@@ -73,8 +43,23 @@ pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
         "held_out_log_loss": fit.held_out_log_loss.map(number),
         "held_out_cost": number(fit.held_out_cost()),
         "link_gap": number(fit.link_gap),
-        "path": path,
-        "ratios": ratios,
+        "path": table(&fit.path, |point| {
+            [
+                ("c", point.c),
+                ("scale", point.scale),
+                ("log_loss", point.log_loss),
+                ("score", point.score),
+                ("weight", point.weight),
+            ]
+        }),
+        "ratios": table(&fit.ratios, |point| {
+            [
+                ("tau", point.tau),
+                ("log_loss", point.log_loss),
+                ("score", point.score),
+                ("weight", point.weight),
+            ]
+        }),
     })
 }
 
@@ -95,17 +80,22 @@ pub fn learned_calibration(calibration: &Calibration, certificate: &FitCertifica
 }
 
 /// The smoothness of the sigmoid itself is infinite.
-fn links(points: &[LinkPoint]) -> Vec<Value> {
-    points
-        .iter()
-        .map(|point| {
-            json!({
-                "smoothness": number(point.smoothness),
-                "slope_ratio": number(point.slope_ratio),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect()
+fn links(points: &[LinkPoint]) -> Value {
+    table(points, |point| {
+        [
+            ("smoothness", point.smoothness),
+            ("slope_ratio", point.slope_ratio),
+            ("log_loss", point.log_loss),
+            ("score", point.score),
+            ("weight", point.weight),
+        ]
+    })
+}
+
+/// Points as objects of numbers.
+fn table<P, const N: usize>(points: &[P], fields: fn(&P) -> [(&'static str, f64); N]) -> Value {
+    let row = |point: &P| -> Value {
+        fields(point).into_iter().map(|(name, x)| (name.to_owned(), number(x))).collect()
+    };
+    points.iter().map(row).collect()
 }

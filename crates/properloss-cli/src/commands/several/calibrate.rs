@@ -1,7 +1,8 @@
 //! `calibrate`: probabilities from the scores of any classifier of several classes, one column a class.
 
+use properloss::design::FittedScaling;
 use properloss::multiclass::{MulticlassCalibration, MulticlassCalibrator};
-use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
+use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
 use properloss_data::{ClassDataset, ReadOptions, fit_memory};
 use serde_json::{Map, Value, json};
 
@@ -237,7 +238,10 @@ fn model_file(
         intercepts: vec![0.0; order.len()],
         link: (&calibration.link).into(),
         feature_names: dataset.encoder.feature_names(),
-        preprocessing: Preprocessing { encoder: dataset.encoder.clone(), scaling: Scaling::None },
+        preprocessing: Preprocessing {
+            encoder: dataset.encoder.clone(),
+            scaling: FittedScaling::None,
+        },
         classes: dataset.classes.clone(),
         fitted: Fitted {
             method: "calibrate".into(),
