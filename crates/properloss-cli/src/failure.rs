@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use properloss::train::registry::methods;
+
 /// `Result` with a [`Failure`].
 pub type Result<T> = std::result::Result<T, Failure>;
 
@@ -121,22 +123,8 @@ fn option_hint(error: &properloss_data::Error) -> Option<String> {
 
 /// The option behind an argument of the core.
 fn core_option(what: &str) -> Option<String> {
-    const SAME: [&str; 11] = [
-        "max-iter",
-        "tol",
-        "step",
-        "l2",
-        "max-norm",
-        "slope-min",
-        "slope-max",
-        "kappa",
-        "theta",
-        "slope-floor",
-        "start",
-    ];
-    let name = what.replace('_', "-");
-    if SAME.contains(&name.as_str()) {
-        return Some(format!("change --{name}"));
+    if methods().iter().any(|method| method.option(what).is_some()) {
+        return Some(format!("change --{}", what.replace('_', "-")));
     }
     match what {
         "the number of folds" => Some("change --cv".into()),

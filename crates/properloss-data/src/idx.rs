@@ -8,10 +8,9 @@ use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result};
 use crate::examples::{Examples, Labels};
-use crate::labels::{Classes, LabelValues, Wanted};
+use crate::labels::{LabelValues, Wanted};
 use crate::memory::Budget;
 use crate::options::ReadOptions;
-use crate::read::no_names;
 use crate::source::{Source, read_error, read_whole};
 
 /// The IDX code of unsigned bytes, the only type that image sets use.
@@ -121,8 +120,8 @@ pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
     let classes = found.resolve(Wanted { options, file, column: None, by_default: false })?;
     let skip_others = !options.negative.is_empty() && !options.positive.is_empty();
     let mut encoder = Encoder::numeric((1..=pixels(&images)).map(|j| format!("pixel{j}")));
-    encoder.label = Some(Label { column: None, classes: classes.clone(), skip_others });
-    dataset(source, &labels_source, &images, &values, encoder, &classes, skip_others)
+    encoder.label = Some(Label { column: None, classes, skip_others });
+    dataset(source, &labels_source, &images, &values, encoder)
 }
 
 /// Labelled images for a model that exists.
@@ -135,14 +134,7 @@ pub(crate) fn read_encoded(
     check_features(source, encoder, &images)?;
     let labels_source = labels_source(source, options)?;
     let values = label_array(&labels_source, source, &images)?;
-    let (classes, skip_others) = match &encoder.label {
-        Some(label) => (label.classes.clone(), label.skip_others),
-        None => {
-            let [negative, positive] = no_names();
-            (Classes::new(vec![negative], vec![positive])?, false)
-        }
-    };
-    dataset(source, &labels_source, &images, &values, encoder.clone(), &classes, skip_others)
+    dataset(source, &labels_source, &images, &values, encoder.clone())
 }
 
 /// The images alone, for prediction, with their number of pixels checked against the model.
@@ -200,13 +192,7 @@ fn label_array(source: &Source, images_source: &Source, images: &IdxArray) -> Re
 
 fn check_features(source: &Source, encoder: &Encoder, images: &IdxArray) -> Result<()> {
     encoder.refuse_numbered(source.name())?;
-    if let Some(column) = encoder.first_encoded() {
-        return Err(Error::CategoricalModel {
-            file: source.name().to_path_buf(),
-            column: column.name.clone(),
-            format: "IDX",
-        });
-    }
+    encoder.refuse_encoded(source.name(), "IDX")?;
     let (found, expected) = (pixels(images), encoder.width());
     if found == expected {
         Ok(())
@@ -233,9 +219,8 @@ fn dataset(
     images: &IdxArray,
     values: &[u8],
     encoder: Encoder,
-    classes: &Classes,
-    skip_others: bool,
 ) -> Result<Examples> {
+    let (classes, skip_others) = encoder.classes()?;
     let class_of: Vec<Option<u32>> =
         (0..=255u8).map(|value| classes.class_of(&value.to_string())).collect();
     let of_rows = values.iter().map(|&value| class_of[usize::from(value)]);

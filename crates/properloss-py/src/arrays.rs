@@ -2,7 +2,7 @@
 
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyDict, PyFloat, PyInt};
 use rayon::prelude::*;
 
 use crate::doorway;
@@ -101,4 +101,17 @@ fn shaped<'py>(
     }
     let array = PyArray1::from_vec(py, out);
     Ok(array.reshape(like.shape().to_vec())?.into_any())
+}
+
+/// Columns of numbers by their names.
+pub fn table<'py, T>(
+    py: Python<'py>,
+    points: &[T],
+    columns: &[(&str, fn(&T) -> f64)],
+) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    for (name, f) in columns {
+        table.set_item(name, PyArray1::from_vec(py, points.iter().map(f).collect()))?;
+    }
+    Ok(table)
 }

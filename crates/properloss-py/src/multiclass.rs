@@ -9,17 +9,18 @@ use properloss::multiclass::{
     ClassPathPoint, ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator,
     MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
 };
-use properloss::proper::Folds;
 use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
 use properloss_data::{DataDescription, Encoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arrays::table;
 use crate::doorway;
 use crate::encoder::TableEncoder;
 use crate::errors::{file_to_python, to_python};
 use crate::matrix::Rows;
+use crate::proper::folds_of;
 
 /// A mixture of softmaxes, a floor and class ramps: the link of several classes.
 #[pyclass(frozen, module = "properloss._core")]
@@ -180,18 +181,6 @@ pub struct Multiclass {
     inner: MulticlassFit,
 }
 
-fn table<'py, T>(
-    py: Python<'py>,
-    points: &[T],
-    columns: &[(&str, fn(&T) -> f64)],
-) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    for (name, f) in columns {
-        table.set_item(name, PyArray1::from_vec(py, points.iter().map(f).collect()))?;
-    }
-    Ok(table)
-}
-
 fn ratio_table<'py>(py: Python<'py>, points: &[ShareBound]) -> PyResult<Bound<'py, PyDict>> {
     table(
         py,
@@ -281,14 +270,6 @@ impl Multiclass {
         let rows = self.inner.held_out_scores.len() / classes;
         matrix(py, self.inner.held_out_scores.clone(), rows, classes)
     }
-}
-
-/// Folds as given, or `count` stratified ones.
-fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -> PyResult<Folds> {
-    Ok(match folds {
-        Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
-        None => Folds::Stratified { count, seed },
-    })
 }
 
 /// The default estimator for several classes.

@@ -147,7 +147,7 @@ fn each_row(
         }
         add(row, kept)
     };
-    let (rule, from_stdin) = (args.unknown.rule(), args.data == Path::new("-"));
+    let (rule, from_stdin) = (args.unknown.rule, args.data == Path::new("-"));
     let text = matches!(options.format, None | Some(Format::Csv | Format::Tsv));
     let name = Path::new("standard input");
     let mut start = Vec::new();

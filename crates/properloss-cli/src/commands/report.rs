@@ -134,7 +134,7 @@ fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) ->
     let format = options.format_of(data)?;
     let progress = Progress::spinner(talk, &format!("measuring {}", subject.name));
     let mut moments = Moments::default();
-    let rule = args.unknown.rule();
+    let rule = args.unknown.rule;
     let rows = if matches!(format, Format::Libsvm | Format::Idx) {
         let dataset = read_encoded(data, &encoder, rule, &options)?;
         let scores = model.scores(dataset.matrix()?)?;

@@ -83,7 +83,7 @@ fn score(
     args: &ReportArgs,
     talk: Talk,
 ) -> Result<Scored> {
-    let (options, rule) = (args.file.options()?, args.unknown.rule());
+    let (options, rule) = (args.file.options()?, args.unknown.rule);
     let encoder =
         labelled(subject.file.labelled_encoder()?, args.label.as_deref(), data, &options)?;
     let format = options.format_of(data)?;
