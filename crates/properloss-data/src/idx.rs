@@ -2,7 +2,6 @@
 //! (big-endian, 4 bytes each), then the values.
 
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
 
 use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
@@ -263,44 +262,4 @@ fn labels_source(images: &Source, options: &ReadOptions) -> Result<Source> {
         return Err(Error::NoIdxLabels { images_file, labels_file: path });
     }
     Ok(Source::Path(path))
-}
-
-/// The training or test part of an image set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// 60,000 images.
-    Train,
-    /// 10,000 images.
-    Test,
-}
-
-/// The images file of `mnist` or `fashion-mnist`, looked for in `$PROPERLOSS_DATA`, then, from the
-/// current directory upwards, in `data/` and `../shared/data/`.
-pub fn find_image_set(name: &str, part: Part) -> Result<Source> {
-    let file = match part {
-        Part::Train => "train-images-idx3-ubyte",
-        Part::Test => "t10k-images-idx3-ubyte",
-    };
-    let folders = data_folders();
-    for folder in &folders {
-        for file in [format!("{file}.gz"), file.to_owned()] {
-            let path = folder.join(name).join(file);
-            if path.is_file() {
-                return Ok(Source::Path(path));
-            }
-        }
-    }
-    let searched = folders.iter().take(3).map(|folder| folder.join(name)).collect();
-    Err(Error::DataNotFound { name: name.to_owned(), searched })
-}
-
-fn data_folders() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        std::env::var_os("PROPERLOSS_DATA").map(PathBuf::from).into_iter().collect();
-    let here = std::env::current_dir().unwrap_or_default();
-    for folder in here.ancestors() {
-        folders.push(folder.join("data"));
-        folders.extend(folder.parent().map(|above: &Path| above.join("shared/data")));
-    }
-    folders
 }

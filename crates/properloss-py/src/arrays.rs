@@ -2,7 +2,7 @@
 
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt};
+use pyo3::types::{PyFloat, PyInt};
 use rayon::prelude::*;
 
 use crate::doorway;
@@ -103,15 +103,15 @@ fn shaped<'py>(
     Ok(array.reshape(like.shape().to_vec())?.into_any())
 }
 
-/// Columns of numbers by their names.
-pub fn table<'py, T>(
-    py: Python<'py>,
-    points: &[T],
-    columns: &[(&str, fn(&T) -> f64)],
-) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    for (name, f) in columns {
-        table.set_item(name, PyArray1::from_vec(py, points.iter().map(f).collect()))?;
-    }
-    Ok(table)
+/// A dict of columns: under each name the numbers of a field of the points.
+macro_rules! columns {
+    ($py:expr, $points:expr; $($name:literal $field:ident),+) => {{
+        let table = pyo3::types::PyDict::new($py);
+        $(
+            let values = $points.iter().map(|point| point.$field).collect();
+            table.set_item($name, numpy::PyArray1::<f64>::from_vec($py, values))?;
+        )+
+        Ok(table)
+    }};
 }
+pub(crate) use columns;

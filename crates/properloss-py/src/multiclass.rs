@@ -6,8 +6,8 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use properloss::design::FittedScaling;
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink, VectorLoss};
 use properloss::multiclass::{
-    ClassPathPoint, ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator,
-    MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
+    ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator, MulticlassFit,
+    MulticlassProperLoss, ShareBound, class_scores,
 };
 use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
 use properloss_data::{DataDescription, Encoder};
@@ -15,7 +15,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::table;
+use crate::arrays::columns;
 use crate::doorway;
 use crate::encoder::TableEncoder;
 use crate::errors::{file_to_python, to_python};
@@ -182,16 +182,7 @@ pub struct Multiclass {
 }
 
 fn ratio_table<'py>(py: Python<'py>, points: &[ShareBound]) -> PyResult<Bound<'py, PyDict>> {
-    table(
-        py,
-        points,
-        &[
-            ("tau", |point| point.tau),
-            ("log_loss", |point| point.log_loss),
-            ("score", |point| point.score),
-            ("weight", |point| point.weight),
-        ],
-    )
+    columns!(py, points; "tau" tau, "log_loss" log_loss, "score" score, "weight" weight)
 }
 
 #[pymethods]
@@ -244,17 +235,8 @@ impl Multiclass {
     /// Strengths, their held-out log-losses, scores and weights.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::<ClassPathPoint>(
-            py,
-            &self.inner.path,
-            &[
-                ("C", |point| point.c),
-                ("scale", |point| point.scale),
-                ("log_loss", |point| point.log_loss),
-                ("score", |point| point.score),
-                ("weight", |point| point.weight),
-            ],
-        )
+        columns!(py, self.inner.path;
+            "C" c, "scale" scale, "log_loss" log_loss, "score" score, "weight" weight)
     }
 
     /// Ratios, their cross-fitted log-losses, scores and weights.

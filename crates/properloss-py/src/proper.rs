@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
-use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind, deal_groups};
+use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind, deal_groups};
 use properloss_data::model_file::{FitCertificate, learned_calibration};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::table;
+use crate::arrays::columns;
 use crate::doorway;
 use crate::errors::to_python;
 
@@ -87,17 +87,9 @@ impl CalibrationMap {
     /// Strengths of smoothness, their slope ratios, cross-fitted log-losses, scores and weights.
     #[getter]
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::<LinkPoint>(
-            py,
-            &self.inner.links,
-            &[
-                ("smoothness", |point| point.smoothness),
-                ("slope_ratio", |point| point.slope_ratio),
-                ("log_loss", |point| point.log_loss),
-                ("score", |point| point.score),
-                ("weight", |point| point.weight),
-            ],
-        )
+        columns!(py, self.inner.links;
+            "smoothness" smoothness, "slope_ratio" slope_ratio, "log_loss" log_loss, "score" score,
+            "weight" weight)
     }
 }
 

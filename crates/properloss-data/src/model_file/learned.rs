@@ -6,6 +6,16 @@ use serde_json::{Value, json};
 
 use super::FitCertificate;
 
+/// Points as objects of these numbers.
+macro_rules! table {
+    ($points:expr; $($field:ident),+) => {
+        $points
+            .iter()
+            .map(|point| json!({$((stringify!($field)): number(point.$field)),+}))
+            .collect::<Value>()
+    };
+}
+
 /// Numbers and tables of the default estimator.
 pub fn learned(proper: &ProperFit) -> Value {
     json!({
@@ -14,15 +24,7 @@ pub fn learned(proper: &ProperFit) -> Value {
         "guarantee": proper.slope_ratio.ln(),
         "refit_share": number(proper.refit_share),
         "held_out_log_loss": proper.held_out_log_loss.map(number),
-        "path": table(&proper.path, |point| {
-            [
-                ("scaling", point.scaling),
-                ("c", point.c),
-                ("log_loss", point.log_loss),
-                ("score", point.score),
-                ("weight", point.weight),
-            ]
-        }),
+        "path": table!(&proper.path; scaling, c, log_loss, score, weight),
         "scaling_weights": proper.scaling_weights,
         "links": links(&proper.links),
         "link_error_bound": number(proper.link_error_bound),
@@ -43,23 +45,8 @@ pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
         "held_out_log_loss": fit.held_out_log_loss.map(number),
         "held_out_cost": number(fit.held_out_cost()),
         "link_gap": number(fit.link_gap),
-        "path": table(&fit.path, |point| {
-            [
-                ("c", point.c),
-                ("scale", point.scale),
-                ("log_loss", point.log_loss),
-                ("score", point.score),
-                ("weight", point.weight),
-            ]
-        }),
-        "ratios": table(&fit.ratios, |point| {
-            [
-                ("tau", point.tau),
-                ("log_loss", point.log_loss),
-                ("score", point.score),
-                ("weight", point.weight),
-            ]
-        }),
+        "path": table!(&fit.path; c, scale, log_loss, score, weight),
+        "ratios": table!(&fit.ratios; tau, log_loss, score, weight),
     })
 }
 
@@ -81,21 +68,5 @@ pub fn learned_calibration(calibration: &Calibration, certificate: &FitCertifica
 
 /// The smoothness of the sigmoid itself is infinite.
 fn links(points: &[LinkPoint]) -> Value {
-    table(points, |point| {
-        [
-            ("smoothness", point.smoothness),
-            ("slope_ratio", point.slope_ratio),
-            ("log_loss", point.log_loss),
-            ("score", point.score),
-            ("weight", point.weight),
-        ]
-    })
-}
-
-/// Points as objects of numbers.
-fn table<P, const N: usize>(points: &[P], fields: fn(&P) -> [(&'static str, f64); N]) -> Value {
-    let row = |point: &P| -> Value {
-        fields(point).into_iter().map(|(name, x)| (name.to_owned(), number(x))).collect()
-    };
-    points.iter().map(row).collect()
+    table!(points; smoothness, slope_ratio, log_loss, score, weight)
 }

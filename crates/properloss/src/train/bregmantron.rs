@@ -145,31 +145,21 @@ impl Trainer for BregmanTron {
 
 /// BregmanTron and its variants, as the registry lists them.
 pub(super) fn method(target: Target) -> Method {
+    macro_rules! of {
+        ($target:ident $name:literal $word:literal: $fit:literal) => {
+            ($name, &[("target", $word)], concat!("Weights and link; ", $fit), |s, _, _| {
+                build(Target::$target, s)
+            })
+        };
+    }
     let (name, fixed, summary, build): (_, &'static [_], _, registry::Build) = match target {
-        Target::Labels => (
-            "labels",
-            &[("target", "labels")],
-            "Weights and link; the link is fitted to the labels",
-            |s, _, _| build(Target::Labels, s),
-        ),
-        Target::PreviousLink => (
-            "refit",
-            &[("target", "refit")],
-            "Weights and link; the link is fitted to its own previous values at the new scores",
-            |s, _, _| build(Target::PreviousLink, s),
-        ),
-        Target::Approx => (
-            "approx",
-            &[("target", "approx")],
-            "Weights and link; any link that the slopes allow (the paper's approximation)",
-            |s, _, _| build(Target::Approx, s),
-        ),
-        Target::Previous => (
-            "bregmantron",
-            &[("target", "previous")],
-            "Weights and link; the link is fitted to the previous predictions (the paper's algorithm)",
-            |s, _, _| build(Target::Previous, s),
-        ),
+        Target::Labels => of!(Labels "labels" "labels": "the link is fitted to the labels"),
+        Target::PreviousLink => of!(PreviousLink "refit" "refit":
+            "the link is fitted to its own previous values at the new scores"),
+        Target::Approx => of!(Approx "approx" "approx":
+            "any link that the slopes allow (the paper's approximation)"),
+        Target::Previous => of!(Previous "bregmantron" "previous":
+            "the link is fitted to the previous predictions (the paper's algorithm)"),
     };
     let defaults = BregmanTron::new(target);
     let objective = match defaults.objective {
