@@ -71,7 +71,7 @@ fn run(cli: Cli) -> Result<()> {
     memory::limit_to(cli.memory);
     if let Some(threads) = cli.threads {
         if threads == 0 {
-            return Err(Failure::user("--threads is 0; it must be 1 or more", "pass --threads 1"));
+            return Err(Failure::usage("--threads is 0; it must be 1 or more", "pass --threads 1"));
         }
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

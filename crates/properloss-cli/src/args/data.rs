@@ -147,7 +147,7 @@ fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(byte),
-        _ => Err(Failure::user(
+        _ => Err(Failure::usage(
             format!("--delimiter is {text:?}; it must be one ASCII character"),
             "for a tab, pass --delimiter tab",
         )),

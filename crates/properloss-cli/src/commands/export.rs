@@ -56,7 +56,7 @@ fn format_of(args: &ExportArgs) -> Result<ExportFormat> {
     };
     if format != ExportFormat::Onnx && (args.portable || args.float32) {
         let option = if args.portable { "--portable" } else { "--float32" };
-        return Err(Failure::user(
+        return Err(Failure::usage(
             format!("{option} is for --format onnx"),
             format!("leave out {option}"),
         ));

@@ -29,7 +29,7 @@ const ROWS: usize = 4096;
 /// Runs the command.
 pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
     if !(0.0..=1.0).contains(&args.threshold) {
-        return Err(Failure::user(
+        return Err(Failure::usage(
             format!("--threshold is {}; it must be in [0, 1]", args.threshold),
             "pass a probability, such as --threshold 0.5",
         ));
