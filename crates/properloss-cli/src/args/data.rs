@@ -44,7 +44,7 @@ const FORMATS: &[Word<Format>] = &[
 #[derive(Debug, Clone, Copy, Args)]
 pub struct UnknownArg {
     /// What to do with a category that did not occur at training; zeros are counted.
-    #[arg(id = "unknown_category", long = "unknown-category")]
+    #[arg(id = "unknown_category", long = "unknown-category", value_name = "UNKNOWN_CATEGORY")]
     #[arg(value_parser = one_of(UNKNOWN), default_value = "zeros")]
     pub rule: UnknownCategory,
 }
