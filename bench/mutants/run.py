@@ -5,8 +5,10 @@
 Lists the mutants of the modules below, draws a sample, writes it into a copy of the sources as switches
 (switches.py), builds the tests once, and runs them for each mutant until one fails: the unit tests of the
 mutant's module, then quick tests in groups of a second, then slow ones one by one; what caught most per second
-goes first. A test that takes far more processor time than without the mutant counts as failed. Outcomes are
-kept as they come (outcomes.json; --resume goes on). Mutants that no test notices are the result: survivors.txt.
+goes first. Tests that do not come to a mutant when nothing is changed are not run for it. A test that takes far more processor time than without the mutant counts as failed; the same tests
+are then run without it, and must stay within that time, so that a busy machine catches nothing. Outcomes are kept
+as they come, with how each was caught: a test that failed, a crash, or time alone (outcomes.json; --resume goes
+on). Mutants that no test notices are the result: survivors.txt.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -47,6 +50,9 @@ TESTS = {
 }
 #: Those that cannot be part of one program with the others.
 EXTRA = {"properloss": ["--test", "battery"]}
+#: What the outcome of a group is called where the processor time ran out, and where nothing ended on the clock.
+OUT_OF_TIME = "out of time"
+ENDLESS = "does not end"
 #: Tests below this many seconds of the processor run together, in groups of about GROUP seconds.
 QUICK = 0.25
 GROUP = 1.0
@@ -133,8 +139,9 @@ def wrong(tree: pathlib.Path, messages: list[dict], mutants: list[Mutant]) -> li
     return list(found.values())
 
 
-def run(binary: str, folder: pathlib.Path, words: list[str], number: int, seconds: float) -> tuple[bool, float, str]:
-    """Whether the tests pass, the processor time, the first that failed."""
+def run(binary: str, folder: pathlib.Path, words: list[str], number: int, seconds: float,
+        reached: pathlib.Path | None = None) -> tuple[bool, float, str]:
+    """Whether the tests pass, the processor time, the first that failed; `reached` gets the switches they come to."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
@@ -143,6 +150,8 @@ def run(binary: str, folder: pathlib.Path, words: list[str], number: int, second
     environment = {**os.environ, "MUTANT": str(number), "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0",
                    "PROPTEST_FAILURE_PERSISTENCE": "off", "PROPTEST_MAX_SHRINK_ITERS": "0",
                    "CARGO_MANIFEST_DIR": str(folder)}
+    if reached:
+        environment["REACHED"] = str(reached)
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [binary, "--test-threads", "1", *words]
     try:
@@ -150,10 +159,12 @@ def run(binary: str, folder: pathlib.Path, words: list[str], number: int, second
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limits,
                               timeout=60 + 20 * seconds)
     except subprocess.TimeoutExpired:
-        return False, seconds, "does not end"
+        return False, seconds, ENDLESS
     failed = re.findall(r"^test (\S+).*FAILED$", done.stdout, re.M)
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
     took = end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and not failed:
+        failed = [OUT_OF_TIME]
     return done.returncode == 0, took, (failed or [f"status {done.returncode}"])[0]
 
 
@@ -162,13 +173,16 @@ class Group:
     """Tests of one program that run together."""
 
     binary: str
-    names: list[str]
-    #: Processor seconds without a mutant, and mutants caught so far.
-    seconds: float = 0.0
+    #: The tests, and the processor seconds of each without a mutant.
+    tests: dict[str, float]
+    #: Mutants caught so far.
     caught: int = 0
 
+    def seconds(self) -> float:
+        return sum(self.tests.values())
+
     def worth(self) -> float:
-        return (self.caught + 0.2) / (self.seconds + 0.05)
+        return (self.caught + 0.2) / (self.seconds() + 0.05)
 
 
 class Suite:
@@ -179,47 +193,63 @@ class Suite:
         self.groups: list[Group] = []
         #: Unit tests by their module.
         self.units: dict[str, Group] = {}
+        #: The mutants that a test comes to.
+        self.reached: dict[tuple[str, str], set[int]] = {}
+        record = folder / "reached.txt"
         for binary in binaries:
             names = subprocess.run([binary, "--list", "--format", "terse"], capture_output=True, text=True).stdout
             names = [line.removesuffix(": test") for line in names.splitlines() if line.endswith(": test")]
             library = pathlib.Path(binary).name.startswith(package.replace("-", "_") + "-")
-            open_group = Group(binary, [])
+            open_group = Group(binary, {})
             for name in names:
-                passed, took, _ = run(binary, folder, ["--exact", name], 0, 600)
+                record.unlink(missing_ok=True)
+                passed, took, _ = run(binary, folder, ["--exact", name], 0, 600, record)
+                numbers = record.read_text().split() if record.exists() else []
+                self.reached[binary, name] = {int(number) for number in numbers}
                 if not passed:
                     print(f"left out, fails without a mutant: {package} {name}", flush=True)
                     continue
                 if took >= QUICK:
-                    self.groups.append(Group(binary, [name], took))
+                    self.groups.append(Group(binary, {name: took}))
                     continue
                 if library:
-                    unit = self.units.setdefault(name.split("::tests::")[0], Group(binary, []))
-                    unit.names.append(name)
-                    unit.seconds += took
-                open_group.names.append(name)
-                open_group.seconds += took
-                if open_group.seconds >= GROUP:
+                    unit = self.units.setdefault(name.split("::tests::")[0], Group(binary, {}))
+                    unit.tests[name] = took
+                open_group.tests[name] = took
+                if open_group.seconds() >= GROUP:
                     self.groups.append(open_group)
-                    open_group = Group(binary, [])
-            if open_group.names:
+                    open_group = Group(binary, {})
+            if open_group.tests:
                 self.groups.append(open_group)
-        tests = sum(len(group.names) for group in self.groups)
+        tests = sum(len(group.tests) for group in self.groups)
         if tests == 0:
             sys.exit(f"{package}: no test to run")
-        seconds = sum(group.seconds for group in self.groups)
+        seconds = sum(group.seconds() for group in self.groups)
         print(f"{package}: {tests} tests, {seconds:.1f} s of the processor", flush=True)
 
-    def catches(self, mutant: Mutant) -> str | None:
-        """The test that fails, or nothing."""
+    def catches(self, mutant: Mutant) -> tuple[str | None, str | None]:
+        """The test that fails, and how: a test, a crash, or time alone; or nothing."""
         module = mutant.file.split("/src/")[1].removesuffix(".rs").removesuffix("/mod").replace("/", "::")
         units = [self.units[module]] if module in self.units else []
         for group in units + sorted(self.groups, key=Group.worth, reverse=True):
-            limit = 3 + 5 * group.seconds
-            passed, _, failed = run(group.binary, self.folder, ["--exact", *group.names], mutant.number, limit)
-            if not passed:
-                group.caught += 1
-                return failed if len(group.names) > 1 or failed in group.names else f"{group.names[0]} ({failed})"
-        return None
+            names = [name for name in group.tests if mutant.number in self.reached[group.binary, name]]
+            if not names:
+                continue
+            limit = 3 + 5 * sum(group.tests[name] for name in names)
+            passed, _, failed = run(group.binary, self.folder, ["--exact", *names], mutant.number, limit)
+            if passed:
+                continue
+            how = "test"
+            if failed in (OUT_OF_TIME, ENDLESS):
+                how = "time"
+                if not run(group.binary, self.folder, ["--exact", *names], 0, limit)[0]:
+                    print(f"slow without a mutant: {names[0]}", flush=True)
+                    continue
+            elif failed.startswith("status "):
+                how = "crash"
+            group.caught += 1
+            return failed if failed in names else f"{', '.join(names[:3])} ({failed})", how
+        return None, None
 
 
 def main() -> int:
@@ -270,7 +300,10 @@ def main() -> int:
     start = time.perf_counter()
 
     def outcome(mutant: Mutant) -> dict:
-        return {"name": mutant.name, "caught": suites[mutant.package].catches(mutant)}
+        suite = suites[mutant.package]
+        caught, how = suite.catches(mutant)
+        reached = any(mutant.number in numbers for numbers in suite.reached.values())
+        return {"name": mutant.name, "caught": caught, "how": how, "reached": reached}
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for result in pool.map(outcome, [m for m in viable if m.name not in known]):
@@ -287,6 +320,14 @@ def main() -> int:
     (out / "survivors.txt").write_text("".join(name + "\n" for name in missed))
     share = 1 - len(missed) / max(1, len(outcomes))
     print(f"{len(outcomes)} run, {len(dropped)} left out, {len(missed)} not caught: {100 * share:.1f} % caught")
+    for package in packages:
+        those = [o for o in outcomes if o["name"].startswith(f"crates/{package}/")]
+        caught = [o for o in those if o["caught"]]
+        by_time = sum(o["how"] == "time" for o in caught)
+        crashed = sum(o["how"] == "crash" for o in caught)
+        never = sum(not o["reached"] for o in those)
+        print(f"{package}: {len(caught)} of {len(those)} caught ({by_time} by time alone, {crashed} by a crash); "
+              f"no test comes to {never}")
     return 0
 
 

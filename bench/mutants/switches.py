@@ -5,8 +5,9 @@ thousands of builds. Here the chosen ones are written into a copy of the sources
 
     a + b    becomes    (if crate::mutant::is(7) { a - b } else { a + b })
 
-so that one build has them all and MUTANT=7 runs the tests with that one. A mutant that does not compile
-as a switch is left out (most of those do not compile at all, others stand in a `const fn`).
+so that one build has them all and MUTANT=7 runs the tests with that one. REACHED=FILE writes the numbers of
+the switches that a run comes to into FILE, each once. A mutant that does not compile as a switch is left out
+(most of those do not compile at all, others stand in a `const fn`).
 """
 
 from __future__ import annotations
@@ -21,11 +22,29 @@ PARSER = Parser(Language(tree_sitter_rust.language()))
 
 MODULE = """
 pub(crate) mod mutant {
-    static CHOSEN: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    /// The mutant, and the file that tells which switches were reached.
+    static CHOSEN: OnceLock<(u32, Option<std::fs::File>)> = OnceLock::new();
+    static SEEN: [AtomicBool; 1 << 13] = [const { AtomicBool::new(false) }; 1 << 13];
     #[inline]
     pub(crate) fn is(number: u32) -> bool {
-        let chosen = || std::env::var("MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-        *CHOSEN.get_or_init(chosen) == number
+        let (chosen, reached) = CHOSEN.get_or_init(chosen);
+        if let Some(file) = reached {
+            note(file, number);
+        }
+        *chosen == number
+    }
+    fn chosen() -> (u32, Option<std::fs::File>) {
+        let number = std::env::var("MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let open = |name| std::fs::OpenOptions::new().append(true).create(true).open(name).ok();
+        (number, std::env::var_os("REACHED").and_then(open))
+    }
+    fn note(mut file: &std::fs::File, number: u32) {
+        let seen = &SEEN[number as usize];
+        if !seen.load(Relaxed) && !seen.swap(true, Relaxed) {
+            let _ = std::io::Write::write_all(&mut file, format!("{number}\n").as_bytes());
+        }
     }
 }
 """

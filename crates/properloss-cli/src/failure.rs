@@ -133,11 +133,21 @@ fn core_option(what: &str) -> Option<String> {
     }
 }
 
+/// Finite numbers of a file that became none on their way.
+fn too_large(what: &str) -> &'static str {
+    if what.contains("weights") {
+        "the sum of the weights must be a number above 0: divide them all by one number"
+    } else {
+        "columns with values beyond about 1e150 overflow: divide them by a number, or --ignore them"
+    }
+}
+
 impl From<properloss::Error> for Failure {
     fn from(error: properloss::Error) -> Self {
         use properloss::Error::{
-            Checkpoint, ClassTooSmall, Interrupted, NeedsPenalty, Option as Setting, OutOfDomain,
-            ParameterCount, UnboundedLoss, UnknownLink, UnknownMethod,
+            Checkpoint, ClassTooSmall, ElementOutOfDomain, Interrupted, NeedsPenalty, NotFinite,
+            Option as Setting, OutOfDomain, ParameterCount, UnboundedLoss, UnknownLink,
+            UnknownMethod,
         };
         let message = error.to_string();
         let usage = match &error {
@@ -161,6 +171,10 @@ impl From<properloss::Error> for Failure {
                 message,
                 "gather more rows of it, or pass --method logistic, which holds no row out",
             ),
+            (
+                OutOfDomain { what, .. } | NotFinite { what, .. } | ElementOutOfDomain { what, .. },
+                _,
+            ) => Self::user(message, too_large(what)),
             _ => Self::User { message, hint: None },
         }
     }

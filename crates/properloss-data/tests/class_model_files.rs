@@ -1,5 +1,7 @@
 //! Model files of several classes: written and read again, and refused with the field that is wrong.
 
+mod common;
+
 use std::path::Path;
 
 use properloss::design::FittedScaling;
@@ -41,6 +43,25 @@ fn what_is_written_is_read() {
     let r = (1.0 / 3.0 - 0.2) / 0.5;
     let expected = 0.8 / 3.0 + 0.1 * r;
     assert!((p[1] - expected).abs() < 1e-15, "{} {expected}", p[1]);
+}
+
+/// Of any file: a model of several classes, or for another reader to judge.
+#[test]
+fn several_classes_are_told_from_other_files() {
+    let folder = common::Directory::new();
+    let text = model().to_json().unwrap();
+    let several = folder.write("several.json", text.as_bytes());
+    assert_eq!(ClassModelFile::read_if_several(&several).unwrap(), Some(model()));
+    for name in ["model-v1.json", "loss-v1.json", "nowhere.json"] {
+        assert_eq!(
+            ClassModelFile::read_if_several(&common::fixture(name)).unwrap(),
+            None,
+            "{name}"
+        );
+    }
+    // One that says it is such a model, and is not whole, is an error.
+    let broken = folder.write("broken.json", text.replace("\"classes\"", "\"klasses\"").as_bytes());
+    assert!(ClassModelFile::read_if_several(&broken).is_err());
 }
 
 #[test]

@@ -405,3 +405,36 @@ fn the_source_can_be_read_again() {
     let options = ReadOptions::default();
     assert_eq!(read(&source, &options).unwrap(), read(&source, &options).unwrap());
 }
+
+/// Several files are one table: columns are found by their names, whatever their order.
+#[test]
+fn parts_are_read_one_after_the_other() {
+    let directory = Directory::new();
+    let paths = [
+        directory.write("a.csv", b"x,z,y\n1,10,no\n2,20,yes\n"),
+        directory.write("b.csv", b"y,x,z\nno,3,30\n"),
+        directory.write("c.csv", b"x,y,z\n4,yes,40\n5,no,50\n"),
+    ];
+    let source = Source::files(std::path::Path::new("*.csv"), paths.to_vec());
+    let data = read(&source, &ReadOptions::default()).unwrap();
+    let expected = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0], [5.0, 50.0]];
+    assert_eq!(rows(&data.features), expected);
+    assert_eq!(data.feature_names(), ["x", "z"]);
+    assert_eq!(data.labels, [0, 1, 0, 1, 0]);
+}
+
+/// Rows that are dropped for a hole and rows of other classes, counted apart.
+#[test]
+fn no_row_is_left() {
+    let options = ReadOptions::default()
+        .with_missing(Missing::Drop)
+        .with_negative(strings(&["no"]))
+        .with_positive(strings(&["yes"]));
+    let text = "x,y\n,no\n1,maybe\n,yes\n2,maybe\n3,perhaps\n";
+    match csv_error(text, &options) {
+        Error::NoRowsLeft { rows, dropped, other_class, .. } => {
+            assert_eq!((rows, dropped, other_class), (5, 2, 3));
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -329,6 +329,36 @@ fn no_value_that_is_not_finite_is_written() {
     }
 }
 
+/// Names come from the file, and from its encoder where the file has none.
+#[test]
+fn features_have_names() {
+    let mut file = model();
+    let names: Vec<String> = (0..3).map(|j| file.feature_name(j)).collect();
+    assert_eq!(names, ["age", "colour=blue", "colour=red"]);
+    file.feature_names = strings(&["years"]);
+    assert_eq!((file.feature_name(0), file.feature_name(2)), ("years".into(), "colour=red".into()));
+}
+
+/// A history of a fit is its iterations, losses and gaps.
+#[test]
+fn a_history_is_that_of_the_fit() {
+    let text = "x,y\n1,0\n2,0\n3,1\n4,0\n5,1\n6,1\n";
+    let data = common::read_csv(text, &properloss_data::ReadOptions::default()).unwrap();
+    let method = properloss::train::registry::method("glmtron").unwrap();
+    let given = [("max_iter".to_owned(), properloss::train::Value::Count(7))];
+    let training = properloss_data::training::Training::new(method, given.into_iter().collect());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let trained = training.run(&data.sample().unwrap(), &stop, &mut properloss::train::Silent);
+    let course = trained.unwrap().fit.history;
+    let history = History::of(&course, 100);
+    assert_eq!(history.iteration.len(), course.len());
+    assert!(course.len() > 2);
+    for (k, step) in course.iter().enumerate() {
+        assert_eq!(history.iteration[k], step.iteration as u64);
+        assert_eq!((history.loss[k], history.gradient_norm[k]), (step.loss, step.gap));
+    }
+}
+
 #[test]
 fn a_history_is_thinned_between_its_ends() {
     let course: Vec<(u64, f64, f64)> = (1..=1000).map(|t| (t, 1.0 / t as f64, 0.0)).collect();

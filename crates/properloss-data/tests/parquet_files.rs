@@ -178,3 +178,13 @@ fn damaged_files_do_not_panic() {
         assert!(read_to_the_end > 0, "every damage is found before the values are decoded");
     }
 }
+
+/// A type that is no number and no text is called by its name.
+#[test]
+fn times_of_day_are_refused_by_name() {
+    let source = Source::Path(fixture("polars-times.parquet"));
+    let error = read(&source, &ReadOptions::default()).unwrap_err();
+    let said = error.to_string();
+    assert!(said.ends_with("column \"at\": values of type time cannot be used"), "{said}");
+    assert_eq!(error.hint().as_deref(), Some("pass --ignore at"));
+}

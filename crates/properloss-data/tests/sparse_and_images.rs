@@ -146,6 +146,11 @@ fn idx_images_with_chosen_classes() {
     assert_eq!((data.labels.clone(), data.classes.clone()), (vec![1, 0], ["0".into(), "8".into()]));
     assert_eq!(data.feature_names(), ["pixel1", "pixel2", "pixel3", "pixel4"]);
     assert_eq!(data.description.dropped_other_class, 1);
+    // Of five images two are of other classes.
+    let many = directory.write("five-images-idx3-ubyte", &images(&[7; 20]));
+    directory.write("five-labels-idx1-ubyte", &labels(&[8, 3, 0, 0, 4]));
+    let five = read(&Source::Path(many), &options).unwrap();
+    assert_eq!((five.labels, five.description.dropped_other_class), (vec![1, 0, 0], 2));
     // The model's classes at evaluation, and all images at prediction.
     let again =
         read_encoded(&source, &data.encoder, UnknownCategory::Error, &ReadOptions::default());

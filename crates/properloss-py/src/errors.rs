@@ -25,9 +25,12 @@ pub fn to_python(error: Error) -> PyErr {
 pub fn file_to_python(error: properloss_data::Error) -> PyErr {
     use properloss_data::Error::{Core, FileNotFound, FitMemory, Read, Write};
     let message = match error.hint() {
+        Some(_) if matches!(&error, FitMemory { method, .. } if method == "calibrate") => {
+            format!("{error}\nhint: use fewer rows")
+        }
         Some(_) if matches!(error, FitMemory { .. }) => format!(
-            "{error}\nhint: use fewer rows, columns or folds, or give the default estimator files or \
-             batches with memory_limit"
+            "{error}\nhint: use fewer rows, columns or folds; for two classes, give the default \
+             estimator files or batches with memory_limit"
         ),
         Some(hint) => format!("{error}\nhint: {hint}"),
         None => error.to_string(),

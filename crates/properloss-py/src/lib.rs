@@ -11,6 +11,7 @@ mod file;
 mod link;
 mod loss;
 mod matrix;
+mod memory;
 mod metrics;
 mod model;
 mod multiclass;

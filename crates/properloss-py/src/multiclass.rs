@@ -20,6 +20,7 @@ use crate::doorway;
 use crate::encoder::TableEncoder;
 use crate::errors::{file_to_python, to_python};
 use crate::matrix::Rows;
+use crate::memory;
 use crate::proper::folds_of;
 
 /// A mixture of softmaxes, a floor and class ramps: the link of several classes.
@@ -271,11 +272,12 @@ pub fn fit_multiclass(
     count: usize,
     seed: u64,
 ) -> PyResult<Multiclass> {
-    let mut options = MulticlassProperLoss::default()
-        .with_folds(folds_of(folds, count, seed)?)
-        .with_class_weight(class_weight);
-    (options.refit, options.preserve_order) = (refit, preserve_order);
+    let folds = folds_of(folds, count, seed)?;
     let matrix = rows.matrix()?;
+    memory::ask_for_fit("proper", &matrix, classes, &folds)?;
+    let mut options =
+        MulticlassProperLoss::default().with_folds(folds).with_class_weight(class_weight);
+    (options.refit, options.preserve_order) = (refit, preserve_order);
     let labels = labels.as_slice()?;
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let fit = doorway::run(py, || {
@@ -361,10 +363,12 @@ pub fn fit_multiclass_calibrator(
     seed: u64,
     by_weight: bool,
 ) -> PyResult<MulticlassCalibration> {
-    let mut options = MulticlassCalibrator::default().with_folds(folds_of(folds, count, seed)?);
+    let folds = folds_of(folds, count, seed)?;
+    let (rows, classes) = (scores.as_array().nrows(), scores.as_array().ncols());
+    memory::ask_for_calibration(rows, classes, &folds)?;
+    let mut options = MulticlassCalibrator::default().with_folds(folds);
     (options.probabilities, options.preserve_order) = (probabilities, preserve_order);
     options.by_weight = by_weight;
-    let classes = scores.as_array().ncols();
     let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     let fit = doorway::run(py, || options.fit(z, labels, classes, weights));

@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 use crate::arrays::columns;
 use crate::doorway;
 use crate::errors::to_python;
+use crate::memory;
 
 /// Folds as given, or `count` stratified ones.
 pub fn folds_of(
@@ -110,8 +111,10 @@ pub fn fit_calibrator(
     score_folds: Option<PyReadonlyArray1<'_, u32>>,
     by_weight: bool,
 ) -> PyResult<CalibrationMap> {
+    let folds = folds_of(folds, count, seed)?;
+    memory::ask_for_calibration(scores.as_array().len(), 2, &folds)?;
     let mut options = Calibrator::default()
-        .with_folds(folds_of(folds, count, seed)?)
+        .with_folds(folds)
         .with_kind(ScoreKind::from_name(kind).ok_or_else(|| {
             PyValueError::new_err(format!(
                 "kind is {kind:?}; it must be auto, scores or probabilities"

@@ -488,3 +488,26 @@ fn a_start_with_the_right_blocks_takes_no_pass() {
     assert!(balance.abs() <= 1e-9 || (balance > 0.0 && steep.values[0] == 0.0), "{balance}");
     assert!(steep.kkt_residual <= 1e-15);
 }
+
+/// Points without weight at the ends run on with the slope nearest to the least that meets the box, and
+/// the state of an end is that of the value that stands there, not of the last row with weight.
+#[test]
+fn ends_without_weight_have_the_state_of_their_value() {
+    let targets = [0.9, 0.5, 0.55, 0.6, 0.1];
+    let mut chain = quadratic(&[0.0, 1.0, 2.0, 3.0, 4.0], &targets, 0.0, 2.0);
+    chain.weights = vec![0.0, 1.0, 1.0, 1.0, 0.0];
+    let check = |chain: &Instance, values: [f64; 5], states: (EndState, EndState)| {
+        let found = solve(&chain.problem()).unwrap();
+        for (found, value) in found.values.iter().zip(values) {
+            assert!((found - value).abs() <= 4e-16, "{found} {value}");
+        }
+        assert_eq!((found.first, found.last), states);
+    };
+    let (free, lower, upper) = (EndState::Free, EndState::Lower, EndState::Upper);
+    check(&chain, [0.5, 0.5, 0.55, 0.6, 0.6], (free, free));
+    // The rows with weight are free, the ends are not.
+    (chain.first, chain.last) = ((0.0, 0.1), (0.9, 1.0));
+    check(&chain, [0.1, 0.5, 0.55, 0.6, 0.9], (upper, lower));
+    (chain.first, chain.last) = ((0.0, 0.1), (f64::NEG_INFINITY, 1.0));
+    check(&chain, [0.1, 0.5, 0.55, 0.6, 0.6], (upper, free));
+}

@@ -329,6 +329,46 @@ fn a_floor_has_no_canonical_loss_and_says_which_class() {
     assert_eq!(link.vertex_conjugate(1), 0.0);
 }
 
+/// The gradient of the canonical loss is `p - e_y`, and the derivative of its value.
+#[test]
+fn canonical_gradient_is_the_derivative() {
+    let ramp = ClassRamp::new(3, 1, Ramp::between(0.0, 1.0).unwrap()).unwrap();
+    let link = Mixture::new(3, &[(0.7, 1.0), (0.2, 2.0)], vec![0.0; 3], vec![(0.1, ramp)]).unwrap();
+    let loss = VectorLoss::new(&link).unwrap();
+    let z = [0.3, -1.2, 0.8];
+    for y in 0..3 {
+        let mut g = [9.0; 3];
+        loss.gradient(y, &z, &mut g);
+        assert!(g.iter().sum::<f64>().abs() < 8.0 * EPS, "{g:?}");
+        for i in 0..3 {
+            let at = |h: f64| {
+                let mut z = z;
+                z[i] += h;
+                loss.value(y, &z)
+            };
+            let h = 1e-5;
+            // h² of the third derivative, and the rounding of values near 1 over h.
+            assert!((g[i] - (at(h) - at(-h)) / (2.0 * h)).abs() < 1e-9, "{y} {i}");
+        }
+    }
+}
+
+/// Many rows at once are the rows one by one, to the last bit, however they are dealt out.
+#[test]
+fn many_rows_are_each_row() {
+    for classes in [2, 3, 5, 7] {
+        let floor = vec![0.1 / classes as f64; classes];
+        let link = Mixture::new(classes, &[(0.6, 1.0), (0.3, 0.25)], floor, Vec::new()).unwrap();
+        let z: Vec<f64> =
+            (0..1000 * classes).map(|k| ((k * 37 % 101) as f64 - 50.0) / 9.0).collect();
+        let mut p = vec![-1.0; z.len()];
+        link.probabilities_of_rows(&z, &mut p);
+        for (row, (z, p)) in z.chunks(classes).zip(p.chunks(classes)).enumerate() {
+            assert_eq!(p, probabilities(&link, z), "row {row} of {classes} classes");
+        }
+    }
+}
+
 /// By hand: the least of r/p and (1 - r)/(1 - p), at a knot or at the ends.
 #[test]
 fn shares_of_the_softmax_and_conjugates_of_corners() {
@@ -359,12 +399,23 @@ fn shares_of_the_softmax_and_conjugates_of_corners() {
     assert_eq!(corner.softmax_share(), 0.0);
     let uniform = Floor::uniform(4).unwrap();
     assert_eq!((uniform.vertex_conjugate(0), uniform.softmax_share()), (f64::INFINITY, 0.25));
-    assert_eq!(uniform.classes(), 4);
+    assert_eq!((uniform.classes(), uniform.c()), (4, &[0.25; 4][..]));
+    assert_eq!(corner.c(), [0.0, 0.0, 1.0]);
 }
 
 #[test]
 fn bad_links_are_refused() {
     assert!(matches!(Floor::new(vec![0.5, 0.6]), Err(Error::OutOfDomain { .. })));
+    let ramp = || Ramp::between(0.2, 0.7).unwrap();
+    assert!(ClassRamp::new(3, 2, ramp()).is_ok());
+    for (found, class) in
+        [(ClassRamp::new(3, 3, ramp()).err(), 3.0), (Floor::vertex(3, 7).err(), 7.0)]
+    {
+        match found {
+            Some(Error::OutOfDomain { what: "class", value, .. }) => assert_eq!(value, class),
+            other => panic!("{other:?}"),
+        }
+    }
     assert!(matches!(
         Ramp::new(vec![0.0, 1.0], vec![0.0, 0.9]),
         Err(Error::ElementOutOfDomain { .. })

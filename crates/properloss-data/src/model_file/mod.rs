@@ -59,6 +59,7 @@ mod link;
 mod several;
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 
 use properloss::design::FittedScaling;
@@ -374,10 +375,22 @@ pub fn read_any(path: &Path) -> Result<AnyFile> {
     }
 }
 
+/// The bytes of a file of JSON, or the first of them where these can be no object: a device that has
+/// no end, or a large file of another kind, is judged by its beginning.
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
-    let mut file = std::fs::File::open(path).map_err(|error| Error::read(path, error))?;
-    read_whole(&mut file, path, Budget::of_machine())
+    let fail = |error| Error::read(path, error);
+    let mut file = std::fs::File::open(path).map_err(fail)?;
+    let mut first = Vec::new();
+    (&mut file).take(BEGINNING).read_to_end(&mut first).map_err(fail)?;
+    let object = first.trim_ascii_start().first() == Some(&b'{') && !first.contains(&0);
+    if !object {
+        return Ok(first);
+    }
+    read_whole(&mut first.as_slice().chain(file), path, Budget::of_machine())
 }
+
+/// Enough to see what a file is.
+const BEGINNING: u64 = 4096;
 
 fn bad_field(file: &Path, (field, reason): (String, String)) -> Error {
     Error::BadField { file: file.to_path_buf(), field, reason }

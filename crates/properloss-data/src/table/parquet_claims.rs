@@ -234,4 +234,51 @@ mod tests {
         // A negative size is any size: more than there is.
         assert!(matches!(check(&page(-5, 40, None, 40), 1 << 40), Err(Error::Memory { .. })));
     }
+
+    /// A file whose schema has elements of so many children each, and so many row groups.
+    fn footer(children: &[i64], groups: usize) -> Result<()> {
+        let schema =
+            children.iter().flat_map(|&count| [&[0x55], &number(count)[..], &[0]].concat());
+        let many = |count: usize| [vec![0xfc], number_of(count)].concat();
+        let footer = [
+            vec![0x29],
+            many(children.len()),
+            schema.collect(),
+            vec![0x29],
+            many(groups),
+            vec![0; groups + 1],
+        ]
+        .concat();
+        let length = (footer.len() as u32).to_le_bytes();
+        let file = [b"PAR1", &footer[..], &length, b"PAR1"].concat();
+        check_footer(&mut Bytes::Memory(file.into()), Path::new("a.parquet"), Budget::new(1 << 30))
+    }
+
+    /// A length: seven bits a byte, no sign.
+    fn number_of(mut rest: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while rest >= 0x80 {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+        bytes
+    }
+
+    #[test]
+    fn columns_are_nested_to_the_limit_and_groups_are_counted() {
+        let says = |found: Result<()>, why: &str| match found {
+            Err(Error::Parquet { reason, .. }) => assert!(reason.contains(why), "{reason}"),
+            other => panic!("{other:?}"),
+        };
+        // Groups within groups, and a column that says it has no children.
+        let nested = |depth: usize| [vec![1; depth], vec![0]].concat();
+        assert!(footer(&nested(SCHEMA_DEPTH), 0).is_ok());
+        says(footer(&nested(SCHEMA_DEPTH + 1), 0), "nested too deep");
+        // As many groups one after the other are not deep.
+        let beside: Vec<i64> = [vec![100], [1, 0].repeat(100)].concat();
+        assert!(footer(&beside, 0).is_ok());
+        assert!(footer(&[1, 0], ROW_GROUPS).is_ok());
+        says(footer(&[1, 0], ROW_GROUPS + 1), "more row groups");
+    }
 }

@@ -197,4 +197,25 @@ mod tests {
             events(&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]).is_none()
         );
     }
+
+    #[test]
+    fn maps_are_passed_over() {
+        // 1: a map of two pairs of numbers (-1: 1, 2: -2); 2: an empty map; 3: i32 = 7.
+        let bytes = [0x1b, 2, 0x55, 1, 2, 4, 3, 0x1b, 0, 0x15, 14, 0];
+        let (length, seen) = events(&bytes).unwrap();
+        assert_eq!(length, bytes.len());
+        let inside = [-1, 1, 2, -2].map(|number| (vec![1, ELEMENT], Event::Number(number)));
+        assert_eq!(seen[0], (vec![], Event::Struct));
+        assert_eq!(seen[1..5], inside);
+        assert_eq!(seen[5..], [(vec![3], Event::Number(7))]);
+        // More pairs than bytes.
+        assert!(events(&[0x1b, 9, 0x55, 1, 2, 0]).is_none());
+    }
+
+    #[test]
+    fn structs_may_be_nested_to_the_limit() {
+        let nested = |depth: usize| [vec![0x1c; depth], vec![0; depth + 1]].concat();
+        assert_eq!(events(&nested(DEPTH)).unwrap().1.len(), DEPTH + 1);
+        assert!(events(&nested(DEPTH + 1)).is_none());
+    }
 }

@@ -20,9 +20,10 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// From `low` to `high`; a range that is empty or not finite becomes one of length 1.
+    /// From `low` to `high`; a range that is empty or not finite becomes one of length 1. So does one
+    /// below [`NARROWEST`], whose steps no number can tell apart.
     pub fn linear(label: &str, low: f64, high: f64) -> Self {
-        let (low, high) = if (high - low).is_finite() && high > low {
+        let (low, high) = if (high - low).is_finite() && high - low >= NARROWEST {
             (low, high)
         } else if low.is_finite() {
             (low - 0.5, low + 0.5)
@@ -77,6 +78,9 @@ impl Axis {
         values.iter().map(|&value| ((value - self.low) / span, text(value))).collect()
     }
 }
+
+/// A step is a fifth of it, and still far above the numbers that lose digits.
+const NARROWEST: f64 = 1e-300;
 
 /// Room for a number between the area and the name of the vertical axis, in pixels.
 pub(super) const ROOM: f64 = 41.0;
@@ -156,7 +160,10 @@ mod tests {
 
     #[test]
     fn an_empty_range_still_has_an_axis() {
-        for axis in [Axis::linear("", 2.0, 2.0), Axis::linear("", f64::NAN, 1.0)] {
+        let narrow = Axis::linear("", 0.0, 1e-323);
+        assert_eq!(narrow.range().0, -0.5);
+        for axis in [Axis::linear("", 2.0, 2.0), Axis::linear("", f64::NAN, 1.0), narrow] {
+            assert!((2..12).contains(&axis.ticks().len()));
             assert!(axis.place(2.0).is_finite());
             assert!(axis.ticks().len() > 1);
         }

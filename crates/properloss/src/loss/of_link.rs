@@ -235,11 +235,15 @@ mod tests {
         assert_eq!(kind(Arc::new(Cauchy)), (composite, composite));
         assert_eq!(kind(floored()), (composite, composite));
         // One end alone is enough to be without a canonical loss.
-        for (low, high) in [(0.0, 0.75), (0.125, 1.0)] {
+        for (low, high, said) in
+            [(0.0, 0.75, "0.0000 and 0.7500"), (0.125, 1.0, "0.1250 and 1.0000")]
+        {
             let v = PiecewiseAffine::new(vec![0.0, 1.0], vec![low, high]).unwrap();
             let link: Arc<dyn InverseLink> =
                 Arc::new(RelativeLink::new(Arc::new(Sigmoid), v).unwrap());
             assert_eq!(LossKind::of(&*link), composite, "{low} {high}");
+            let why = Loss::of_link(link).why();
+            assert!(why.contains(&format!("stays between {said}")), "{why}");
         }
         let why = |loss: Loss| loss.why();
         assert!(

@@ -1,6 +1,10 @@
 //! The seven identities of the paper's factsheet, for `D_U` and `D_{U*}`.
 
+use std::sync::Arc;
+
 use properloss::bregman::{conjugate_information, information};
+use properloss::link::{InverseLink, PiecewiseLink, RelativeLink, Sigmoid};
+use properloss::piecewise::PiecewiseAffine;
 use proptest::prelude::*;
 
 use crate::{
@@ -206,4 +210,39 @@ proptest! {
         let sum = link.divergence(m, b) + link.divergence(a, m) + rise * (a - m);
         near!(sum, whole, D * whole + C * EPS * (a - m), "{link:?} {z:?}");
     }
+}
+
+/// With a floor `a` and a ceiling `a + b` over the sigmoid, `D_{U*}(p, q)` is `b` times that of the
+/// sigmoid, the relative entropy, at the preimages `(p - a)/b`; at 0 and 1 it is infinite.
+#[test]
+fn conjugate_divergence_between_a_floor_and_a_ceiling() {
+    let v = PiecewiseAffine::new(vec![0.0, 1.0], vec![0.125, 0.75]).unwrap();
+    let link = RelativeLink::new(Arc::new(Sigmoid), v).unwrap();
+    // A few roundings of numbers near 1.
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 40.0 * EPS, "{a} {b}");
+    let entropy = |p: f64, q: f64| p * (p / q).ln() + (1.0 - p) * ((1.0 - p) / (1.0 - q)).ln();
+    for (p, q) in [(0.25, 0.5), (0.5, 0.25), (0.7, 0.2)] {
+        let expected = 0.625 * entropy((p - 0.125) / 0.625, (q - 0.125) / 0.625);
+        close(link.conjugate_divergence(p, q), expected);
+    }
+    for end in [0.0, 1.0] {
+        assert_eq!(link.conjugate_divergence(end, 0.5), f64::INFINITY);
+    }
+    // From 0 to 1 the ends are within reach: of the sigmoid itself, -ln q and -ln(1 - q).
+    let v = PiecewiseAffine::new(vec![0.0, 1.0], vec![0.0, 1.0]).unwrap();
+    let whole = RelativeLink::new(Arc::new(Sigmoid), v).unwrap();
+    close(whole.conjugate_divergence(0.0, 0.25), -(0.75f64).ln());
+    close(whole.conjugate_divergence(1.0, 0.25), -(0.25f64).ln());
+}
+
+/// Links are the same if their knots are, whether or not one has been used already.
+#[test]
+fn piecewise_links_are_equal_by_their_knots() {
+    let link = |middle: f64| {
+        PiecewiseLink::from_knots(vec![-1.0, 0.5, 2.0], vec![0.0, middle, 1.0]).unwrap()
+    };
+    let used = link(0.25);
+    assert!(used.potential(1.0) > 0.0);
+    assert_eq!(used, link(0.25));
+    assert_ne!(used, link(0.5));
 }

@@ -279,6 +279,19 @@ fn properness() {
     let skewed = PartialLosses::new(|p| p * p, |p| (1.0 - p) * (1.0 - p) * (1.0 + 1e-6));
     let found = check_properness(&skewed, 200).unwrap();
     assert!(!found.is_proper() && found.largest_violation < 1e-6, "{found:?}");
+    // In other units, the same loss is as proper, and the same defect as large.
+    for unit in [1e-9, 1e9] {
+        let log = PartialLosses::new(|p| -unit * (1.0 - p).ln(), |p| -unit * p.ln());
+        assert!(check_properness(&log, 60).unwrap().is_proper(), "{unit}");
+        let absolute = PartialLosses::new(|p| unit * p, |p| unit * (1.0 - p));
+        assert!(!check_properness(&absolute, 60).unwrap().is_proper(), "{unit}");
+        let skewed =
+            PartialLosses::new(|p| unit * p * p, |p| unit * (1.0 - p) * (1.0 - p) * (1.0 + 1e-6));
+        assert!(!check_properness(&skewed, 60).unwrap().is_proper(), "{unit}");
+    }
+    // Three points are a grid, two are none: a loss that pays for lies is seen there.
+    let paid = PartialLosses::new(|p| -p, |p| p - 1.0);
+    assert!(!check_properness(&paid, 3).unwrap().is_proper());
     let broken = PartialLosses::new(|_| f64::NAN, |p| 1.0 - p);
     assert!(!check_properness(&broken, 10).unwrap().is_proper());
     assert!(matches!(check_properness(&broken, 2), Err(Error::TooShort { .. })));

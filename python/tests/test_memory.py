@@ -1,0 +1,62 @@
+"""Fits say what they take before they begin, and are refused with that number if it is too much."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+_REFUSED = """
+import resource
+import numpy as np
+from properloss import ProperLossClassifier, ProperCalibrator
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400_000, 3))
+two, three = (X[:, 0] > 0).astype(int), np.arange(400_000) % 3
+with open("/proc/self/status") as status:
+    used = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData"))
+# A machine that has 64 MB left.
+resource.setrlimit(resource.RLIMIT_DATA, (used + (64 << 20), resource.RLIM_INFINITY))
+fits = [
+    lambda: ProperLossClassifier().fit(X, two),
+    lambda: ProperLossClassifier().fit(X, three),
+    lambda: ProperLossClassifier(cv=list(_folds())).fit(X, three),
+    lambda: ProperCalibrator().fit(X[:, 0].copy(), two),
+    lambda: ProperCalibrator().fit(X, three),
+]
+
+def _folds():
+    held = np.arange(400_000) % 2 == 0
+    yield np.flatnonzero(held), np.flatnonzero(~held)
+    yield np.flatnonzero(~held), np.flatnonzero(held)
+
+for fit in fits:
+    try:
+        fit()
+        print("fitted")
+    except MemoryError as error:
+        print(str(error).replace("\\n", " / "))
+resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY,) * 2)
+ProperCalibrator().fit(X[:, 0].copy(), two)
+print("fitted")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
+def test_fits_ask_for_memory_before_they_begin():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _REFUSED], env=environment, capture_output=True, text=True, check=False
+    )
+    told = done.stdout.splitlines()
+    assert len(told) == 6 and told[5] == "fitted", done
+    # 400,000 rows: 192 bytes a row for two classes, 64 + 64 x 3 for three; calibrating,
+    # 192 + 64 a class. Columns and their Grams are a few kilobytes.
+    needed = ["73.2 MB", "97.7 MB", "97.7 MB", "122 MB", "146 MB"]
+    methods = ["proper", "proper", "proper", "calibrate", "calibrate"]
+    for line, method, amount in zip(told, methods, needed, strict=False):
+        assert line.startswith(f"fitting {method} takes about {amount} beside the rows"), line
+        assert "may be used / hint: use fewer rows" in line, line
