@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "quality"))
+# At the end: that folder has modules of the same names.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "quality"))
 import images  # noqa: E402
 
 # name: (package, item, label column, columns left out: numbers of rows and persons, and what tells the label)
