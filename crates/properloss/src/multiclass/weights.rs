@@ -29,6 +29,11 @@ pub(super) trait Likelihoods: Sync {
     fn slopes(&self, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>);
     /// `Σ w L_j L_k / q²`.
     fn bends(&self, without: Option<u32>, tau: f64, b: &[f64]) -> Vec<f64>;
+    /// Nats that no other weights gain more than, from `g` at `b`; `N log(max_j g_j / N)`.
+    fn gap(&self, without: Option<u32>, g: &[f64], _b: &[f64]) -> f64 {
+        let (total, most) = (self.weight(without), g.iter().copied().fold(0.0, f64::max));
+        (total * (most / total).ln()).max(0.0)
+    }
     /// `q` of the rows in a fold.
     fn probabilities(&self, fold: u32, tau: f64, b: &[f64], out: &mut [f64]);
 }
@@ -42,7 +47,12 @@ pub(super) struct Weights {
 }
 
 /// `Σ w log q`, and `g_j = Σ w L'_j / q`.
-fn gradient(of: &dyn Likelihoods, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>) {
+pub(super) fn gradient(
+    of: &dyn Likelihoods,
+    without: Option<u32>,
+    tau: f64,
+    b: &[f64],
+) -> (f64, Vec<f64>) {
     let (value, mut g) = of.slopes(without, tau, b);
     let (c, g0) = (1.0 - 1.0 / tau, g[0]);
     g.iter_mut().for_each(|g| *g = g0 / tau + c * *g);
@@ -107,8 +117,7 @@ pub(super) fn maximise(
     let (mut value, mut slopes) = gradient(of, without, tau, &b);
     let mut gap = f64::INFINITY;
     for _ in 0..MAX_STEPS {
-        let most = slopes.iter().copied().fold(0.0, f64::max);
-        gap = (total * (most / total).ln()).max(0.0);
+        gap = of.gap(without, &slopes, &b);
         if gap < allowed {
             break;
         }
