@@ -210,7 +210,8 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
         rates = np.bincount(group, weights=weight * y)[keep] / mass[keep]
         points, mass = points[keep], mass[keep]
         curve = _core.isotonic(points, rates, mass).values
-        parts = _core.metric_corp((np.ascontiguousarray(p), y.astype(np.uint8), weight))
+        columns = (np.ascontiguousarray(p), y.astype(np.uint8), np.ascontiguousarray(weight))
+        parts = _core.metric_corp(columns)
         band = None
         if n_resamples > 0:
             group_kept = np.cumsum(keep)[group] - 1
