@@ -29,8 +29,8 @@ const FOLD_GAP: f64 = 0.03;
 /// to, and that many cross-fitted: below it they would get a share of less than 2 %.
 const WORTH_RAMPS: [f64; 2] = [4.0, -2.0];
 /// Ramps of all classes together that are tried at most, and never more than rows: their first step asks for a
-/// square of numbers, and more ramps than rows would follow single rows.
-const MOST_RAMPS: usize = 3000;
+/// square of numbers (420: 30 classes), and more ramps than rows would follow single rows.
+const MOST_RAMPS: usize = 420;
 /// The knots of the ramps.
 const KNOTS: [f64; 15] =
     [0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0];

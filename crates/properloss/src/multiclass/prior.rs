@@ -77,9 +77,9 @@ impl Likelihoods for WithPrior<'_> {
         h
     }
 
-    /// A part that explains a prior row and little else may have a slope far from `N` and next to no weight: with the
-    /// bound of `weights.rs` the loop would go on until its slope is right to a share of `1e-6`. So that bound is
-    /// for the rows alone, and the prior rows are taken as they are. With `g` the slopes of the rows, `n` their weight, `w` that
+    /// A part that explains a prior row and little else may have a slope far from `N` and next to no weight: the
+    /// bound of `weights.rs` is then large where no step gains a digit any more. Here that bound is for the rows alone, and the
+    /// prior rows are taken as they are. With `g` the slopes of the rows, `n` their weight, `w` that
     /// of a floor's prior rows and any `l` above all `g`:
     ///
     /// ```text
@@ -88,7 +88,7 @@ impl Likelihoods for WithPrior<'_> {
     /// ```
     ///
     /// which is least where `Σ_floors w / (l - g_j) = 1`, or at the largest `g` of the other parts.
-    fn gap(&self, without: Option<u32>, g: &[f64], b: &[f64]) -> f64 {
+    fn sharper(&self, without: Option<u32>, g: &[f64], b: &[f64]) -> f64 {
         let (rows, w) = (self.rows.weight(without), self.weight_of_floor());
         let floors = self.first..self.first + self.floors;
         let of_floor: Vec<(f64, f64)> =
@@ -196,7 +196,7 @@ mod tests {
         for size in [0.01, 0.3, 2.0] {
             for _ in 0..50 {
                 let b = draw(&best.b, size);
-                let gap = with.gap(None, &gradient(&with, None, tau, &b).1, &b);
+                let gap = with.sharper(None, &gradient(&with, None, tau, &b).1, &b);
                 let gain = value(&best.b) - value(&b);
                 assert!(gap >= gain - 1e-9, "{gap} {gain}");
             }
@@ -211,7 +211,11 @@ mod tests {
         half[8] *= 0.5;
         half[0] += half[8];
         let slopes = gradient(&with, None, tau, &half).1;
-        assert!(with.gap(None, &slopes, &half) < 0.05, "{}", with.gap(None, &slopes, &half));
+        assert!(
+            with.sharper(None, &slopes, &half) < 0.05,
+            "{}",
+            with.sharper(None, &slopes, &half)
+        );
         let plain = 300.15 * (slopes[8] / 300.15f64).ln();
         assert!(plain > 50.0, "{plain}");
     }

@@ -29,10 +29,9 @@ pub(super) trait Likelihoods: Sync {
     fn slopes(&self, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>);
     /// `Σ w L_j L_k / q²`.
     fn bends(&self, without: Option<u32>, tau: f64, b: &[f64]) -> Vec<f64>;
-    /// Nats that no other weights gain more than, from `g` at `b`; `N log(max_j g_j / N)`.
-    fn gap(&self, without: Option<u32>, g: &[f64], _b: &[f64]) -> f64 {
-        let (total, most) = (self.weight(without), g.iter().copied().fold(0.0, f64::max));
-        (total * (most / total).ln()).max(0.0)
+    /// A sharper certificate than `N log(max_j g_j / N)` from `g` at `b`, where there is one.
+    fn sharper(&self, _without: Option<u32>, _g: &[f64], _b: &[f64]) -> f64 {
+        f64::INFINITY
     }
     /// `q` of the rows in a fold.
     fn probabilities(&self, fold: u32, tau: f64, b: &[f64], out: &mut [f64]);
@@ -117,7 +116,8 @@ pub(super) fn maximise(
     let (mut value, mut slopes) = gradient(of, without, tau, &b);
     let mut gap = f64::INFINITY;
     for _ in 0..MAX_STEPS {
-        gap = of.gap(without, &slopes, &b);
+        let most = slopes.iter().copied().fold(0.0, f64::max);
+        gap = (total * (most / total).ln()).max(0.0);
         if gap < allowed {
             break;
         }
@@ -142,6 +142,8 @@ pub(super) fn maximise(
             break;
         }
     }
+    // A part with next to no weight can keep the plain one large when no step gains a digit any more.
+    let gap = gap.min(of.sharper(without, &slopes, &b));
     debug_assert!(gap < allowed.max(1e-6 * total), "the certificate: {gap} nats over {total} rows");
     Weights { b, gap }
 }
