@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! w1, z1 = a few steps from w on mean loss(u(x.w)) + |w|^2 / (2 C n), for every fold and all rows
-//! w2, z2 = the same from w1 under LINK(z1), if w1 is likelier than w
+//! w2, z2 = the same from w1 under LINK(z1), if w1 gained 2e-3 nats a row
 //! (none of it if all slopes of the link are within 6 % of the sigmoid's, or if a step loses 8 held-out nats)
 //! r = softmax(score(LINK(z)), score(LINK(z1)) - 1.5, score(LINK(z2)) - 1.5)
 //! w <- r0 w + r1 w1 + r2 w2 for every model, z its scores,  link <- LINK(z)   if r0 < .99
@@ -34,6 +34,9 @@ const DOUBT: f64 = 1.5;
 const LEAST_RATIO: f64 = 1.06;
 /// Shares that leave less than this to the others are not worth another link.
 const LEAST_SHARE: f64 = 0.01;
+/// A second round gains less than the first: not worth a quarter of the time of a fit where that gained less
+/// than this for every row, in nats.
+const LEAST_GAIN: f64 = 2e-3;
 /// The likelihood under a learned link is not convex and over-fits: few steps from a good start.
 const STOP: Stop = Stop { decrease: 1e-2, unseen: 0.05, max_steps: 6 };
 /// Where a step costs more than a pass, and the path has left a metric that is nearly right: so many nats for
@@ -98,12 +101,15 @@ pub(super) fn shares(rounds: &[Round]) -> Vec<f64> {
     softmax(&rounds.iter().enumerate().map(judged).collect::<Vec<_>>())
 }
 
-/// Whether another round may gain: after the path always, after a refit if that is the likeliest yet, and
-/// once at most. Where there are no quadratic models a round costs too much.
+/// Whether another round may gain: after the path always, after a refit that gained much, and once at most.
+/// Where there are no quadratic models a round costs too much.
 pub(super) fn goes_on(rows: &FoldRows<'_>, rounds: &[Round]) -> bool {
     match rounds.len() {
         1 => true,
-        2 => path::is_tall(rows) && shares(rounds)[1] > 0.5,
+        2 => {
+            let gain = rounds[1].link.score - rounds[0].link.score;
+            path::is_tall(rows) && gain > DOUBT.max(LEAST_GAIN * rows.total_weight)
+        }
         _ => false,
     }
 }
