@@ -53,6 +53,8 @@ class Runner:
 
         def limits():
             resource.setrlimit(resource.RLIMIT_CPU, (60, 61))
+            # What is found here shall not take the machine with it.
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as shown:
             child = subprocess.Popen([self.program, *words], cwd=self.folder, stdin=stdin or subprocess.DEVNULL,

@@ -75,6 +75,12 @@ def copy(tree: pathlib.Path) -> None:
             shutil.copy2(ROOT / name, tree / name)
 
 
+def write_new(path: pathlib.Path, text: str) -> None:
+    """A file that stays as it is is not built again."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
 def write(tree: pathlib.Path, mutants: list[Mutant], dropped: set[int]) -> list[Mutant]:
     """The switches but those dropped; gives back those that cannot be one."""
     left_out = []
@@ -91,14 +97,14 @@ def write(tree: pathlib.Path, mutants: list[Mutant], dropped: set[int]) -> list[
         for mutant in inside:
             mark = mutant.test.encode()
             mutant.places = [found.start() for found in re.finditer(re.escape(mark), text.encode())]
-        (tree / name).write_text(text)
+        write_new(tree / name, text)
     for package, names in TESTS.items():
         # One program of all tests links once.
         modules = "".join(f'#[path = "{name}.rs"]\nmod {name};\n' for name in names)
-        (tree / "crates" / package / "tests" / "together.rs").write_text("#![allow(dead_code)]\n" + modules)
+        write_new(tree / "crates" / package / "tests" / "together.rs", "#![allow(dead_code)]\n" + modules)
         library = tree / "crates" / package / "src" / "lib.rs"
         text = (ROOT / "crates" / package / "src" / "lib.rs").read_text()
-        library.write_text(text + MODULE)
+        write_new(library, text + MODULE)
     return left_out
 
 

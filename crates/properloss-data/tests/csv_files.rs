@@ -438,3 +438,19 @@ fn no_row_is_left() {
         other => panic!("{other:?}"),
     }
 }
+
+/// Writings of one number, or of a truth value, are one class; texts that only look like numbers are not.
+#[test]
+fn writings_of_a_class_are_one_class() {
+    let classes = |labels: &[&str]| {
+        let rows: String = labels.iter().enumerate().map(|(k, y)| format!("{k},{y}\n")).collect();
+        let data = read_csv(&format!("x,y\n{rows}"), &ReadOptions::default());
+        data.map(|data| (data.classes.to_vec(), data.labels)).map_err(|error| error.to_string())
+    };
+    let found = classes(&["False", "TRUE", "FALSE", "true", "false", "True"]).unwrap();
+    assert_eq!(found, (strings(&["False", "TRUE"]), vec![0, 1, 0, 1, 0, 1]));
+    assert_eq!(classes(&["0", "1.0", "-0", "1", "0.0"]).unwrap().1, [0, 1, 0, 1, 0]);
+    // `inf` and `Infinity` are two texts, not one number.
+    let found = classes(&["inf", "Infinity", "inf", "Infinity"]).unwrap();
+    assert_eq!(found.1.iter().map(|&y| usize::from(y)).sum::<usize>(), 2);
+}

@@ -329,6 +329,31 @@ fn no_value_that_is_not_finite_is_written() {
     }
 }
 
+/// The options of a fit as plain values: a link by its name, with its parameters if it has any.
+#[test]
+fn options_are_plain_values() {
+    use properloss::link::LinkSpec;
+    use properloss::train::Value;
+    let link = |name: &str, params: &[f64]| {
+        Value::Link(LinkSpec::Builtin { name: name.into(), params: params.to_vec() })
+    };
+    let learned = LinkSpec::Piecewise { z: vec![0.0, 1.0], u: vec![0.0, 1.0] };
+    let settings = [
+        ("a", link("clipped-line", &[0.5, 0.25])),
+        ("b", link("sigmoid", &[])),
+        ("c", Value::Link(learned.clone())),
+        ("d", Value::Flag(true)),
+        ("e", Value::Numbers(vec![1.0, 2.5])),
+    ];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    let plain =
+        serde_json::to_value(properloss_data::model_file::plain_options(&settings)).unwrap();
+    let expected = serde_json::json!({
+        "a": "clipped-line:0.5,0.25", "b": "sigmoid", "c": learned.name(), "d": true, "e": [1.0, 2.5],
+    });
+    assert_eq!(plain, expected);
+}
+
 /// Names come from the file, and from its encoder where the file has none.
 #[test]
 fn features_have_names() {
@@ -493,6 +518,7 @@ fn certificates() {
     {
         assert!(words.contains(part), "{part}: {words}");
     }
+    assert!(words.starts_with("95 % certain: "), "{words}");
     assert_eq!(model().fitted.certificate(), None);
     for (good, bad, field) in [
         ("\"rms\": 0.1", "\"rms\": 1.5", "certificate.calibration_bound.rms"),

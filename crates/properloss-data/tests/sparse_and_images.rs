@@ -262,3 +262,26 @@ fn the_real_image_sets() {
         assert_eq!(largest, 1.0);
     }
 }
+
+/// Arrays of other numbers than bytes are called by their type; what is no such type is no IDX file.
+#[test]
+fn idx_types_are_named() {
+    let said = |kind: u8| {
+        let bytes = [0, 0, kind, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        let source = Source::memory("a.idx", bytes);
+        properloss_data::idx::read_idx(&source).unwrap_err()
+    };
+    for (kind, name) in [
+        (0x09, "signed bytes"),
+        (0x0b, "2-byte integers"),
+        (0x0c, "4-byte integers"),
+        (0x0d, "4-byte floats"),
+        (0x0e, "8-byte floats"),
+    ] {
+        match said(kind) {
+            Error::WrongIdx { found, .. } => assert_eq!(found, name),
+            other => panic!("{kind}: {other}"),
+        }
+    }
+    assert!(matches!(said(0x0a), Error::NotIdx { .. }));
+}

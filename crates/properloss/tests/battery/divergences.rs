@@ -233,6 +233,15 @@ fn conjugate_divergence_between_a_floor_and_a_ceiling() {
     let whole = RelativeLink::new(Arc::new(Sigmoid), v).unwrap();
     close(whole.conjugate_divergence(0.0, 0.25), -(0.75f64).ln());
     close(whole.conjugate_divergence(1.0, 0.25), -(0.25f64).ln());
+    for bad in [-0.1, 1.1, f64::NAN] {
+        let found = [whole.conjugate_divergence(bad, 0.5), whole.conjugate_divergence(0.5, bad)];
+        assert!(found.iter().all(|value| value.is_nan()), "{bad}: {found:?}");
+    }
+    // u = 1/8 + 5/8 sigmoid: the score of 1 - q from either side.
+    for q in [0.3, 0.5, 0.7] {
+        let inner: f64 = (1.0 - q - 0.125) / 0.625;
+        close(link.u_inverse_of_complement(q), (inner / (1.0 - inner)).ln());
+    }
 }
 
 /// Links are the same if their knots are, whether or not one has been used already.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use properloss::Error;
-use properloss::link::{Cauchy, ClippedLine, InverseLink, LinkSpec, RelativeLink, Sigmoid};
+use properloss::link::{
+    Cauchy, ClippedLine, InverseLink, LinkSpec, PiecewiseLink, RelativeLink, Sigmoid,
+};
 use properloss::loss::{
     CanonicalLoss, CompositeLoss, ConvexGenerator, Generator, LinkGenerator, PartialLosses,
     check_properness,
@@ -358,4 +360,29 @@ fn cauchy_needs_a_composite_loss() {
         assert!((cauchit.loss(1.0, z) + p.ln()).abs() <= 1e-14 * p.ln().abs() + 4.0 * EPS);
         assert!((cauchit.loss(0.0, z) + q.ln()).abs() <= 1e-14 * q.ln().abs() + 4.0 * EPS);
     }
+}
+
+/// The generator of a link is `U*`: its derivative is `u⁻¹`, its weight the derivative of that.
+#[test]
+fn the_generator_of_a_link_is_its_conjugate() {
+    let generator = LinkGenerator(Arc::new(Sigmoid));
+    for p in [0.1f64, 0.25, 0.5, 0.875] {
+        let entropy = p * p.ln() + (1.0 - p) * (1.0 - p).ln();
+        // A few roundings of numbers below 10.
+        assert!((generator.value(p) - entropy).abs() < 40.0 * EPS);
+        assert!((generator.derivative(p) - (p / (1.0 - p)).ln()).abs() < 40.0 * EPS);
+        assert!((generator.weight(p) - 1.0 / (p * (1.0 - p))).abs() < 400.0 * EPS);
+    }
+}
+
+/// Symmetric about any score: a line from 999 to 1001 has its centre at 1000.
+#[test]
+fn symmetry_far_from_zero() {
+    let line = |z: Vec<f64>| PiecewiseLink::from_knots(z, vec![0.0, 0.25, 0.75, 1.0]).unwrap();
+    let even = CanonicalLoss::new(Arc::new(line(vec![999.0, 999.7, 1000.3, 1001.0]))).unwrap();
+    let found = even.symmetry();
+    assert_eq!(found.centre, 1000.0);
+    assert!(found.is_symmetric(), "{found:?}");
+    let skew = CanonicalLoss::new(Arc::new(line(vec![999.0, 999.7, 1000.2, 1001.0]))).unwrap();
+    assert!(!skew.symmetry().is_symmetric());
 }
