@@ -19,6 +19,7 @@ import numpy as np  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import methods  # noqa: E402
 import sets  # noqa: E402
+import unseen  # noqa: E402
 
 PROFILES = {
     "quick": {"repetitions": 3, "real": [150, 500], "synthetic": [150, 500, 2000]},
@@ -54,11 +55,11 @@ def cell(task):
 
 def tasks(arguments, done):
     profile = PROFILES[arguments.profile]
-    blocks = {"synthetic": list(sets.FAMILIES), "real": sets.FRESH, "real-served": sets.SERVED}
+    blocks = {"synthetic": list(sets.FAMILIES), "real": sets.FRESH, "real-served": sets.SERVED, "unseen": unseen.NAMES}
     for repetition in range(arguments.repetitions or profile["repetitions"]):
         for block, names in blocks.items():
             for name in names:
-                for m in profile["real" if block.startswith("real") else block]:
+                for m in profile["synthetic" if block == "synthetic" else "real"]:
                     key = (block, name, m, repetition)
                     wanted = arguments.methods or list(methods.METHODS)
                     if repetition >= profile.get("slow", np.inf):
@@ -77,7 +78,7 @@ def report(records):
     lines = ["# Several classes: test log-loss against the peers", ""]
     lines += ["Differences in 1e-4 nats, negative is better. W/T/L: cells beyond two standard errors of the",
               "mean (corrected for overlapping training sets, Nadeau and Bengio), of cells with three splits or more.",
-              "`real-served`: sets that served the tests.", ""]
+              "`real-served`: sets that served the tests; `unseen`: sets that served no choice.", ""]
     sizes = sorted({(block, m) for block, _, m in table}, key=lambda pair: (pair[0], pair[1] or 10**9))
     lines += ["| block | rows | cells | splits | against | mean | median | W/T/L |", "|---|---|---|---|---|---|---|---|"]
     cells = {}

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use properloss::train::Silent;
 use properloss_data::random::Random;
-use properloss_data::stream::{Destination, Fingerprint, Scan, cache, format_of};
+use properloss_data::stream::{Destination, Fingerprint, Scan, cache};
 use properloss_data::training::Training;
 use properloss_data::{ReadOptions, Source};
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn whole() -> &'static [Vec<u8>] {
             let path = folder.join(name);
             std::fs::write(&path, text).expect("a file");
             let source = Source::Path(path);
-            let format = format_of(&source, options).expect("a format");
+            let format = options.format_of(&source).expect("a format");
             let fingerprint = Fingerprint::of(&source, format, options).expect("a fingerprint");
             for bytes in [300, 1 << 20] {
                 let scan = Scan::new(&source, options).expect("a scan");

@@ -1,16 +1,20 @@
 //! Checkpoints: a file of a real run, damaged. The checksum refuses nearly all damage, so the state is
 //! also given to its trainer past the checksum, as someone who makes a file on purpose would.
 
-use std::ops::ControlFlow;
+#[path = "../../crates/properloss-data/tests/cut_off/mod.rs"]
+mod cut_off;
+
 use std::path::Path;
 
 use properloss::rows::{Local, Rows};
 use properloss::sample::{Matrix, Sample};
 use properloss::train::registry::method;
-use properloss::train::{Iteration, Observer, Settings, Silent, Value};
+use properloss::train::{Observer, Settings, Silent, Value};
 use properloss_data::checkpoint::{Run, parse, to_bytes};
 use properloss_data::model_file::plain_options;
 use properloss_data::random::Random;
+
+use cut_off::CutOff;
 
 const METHODS: [&str; 8] =
     ["labels", "refit", "bregmantron", "approx", "certified", "slisotron", "glmtron", "logistic"];
@@ -18,29 +22,6 @@ const X: [f64; 16] =
     [0.1, -1.0, 0.7, 0.2, -0.3, 0.9, 1.2, -0.4, 0.5, 0.5, -1.1, 0.3, 0.8, -0.6, -0.2, 0.4];
 const Y: [u8; 8] = [0, 1, 0, 1, 1, 0, 1, 0];
 const ITERATIONS: u64 = 6;
-
-/// Keeps the state after an iteration.
-struct Keeper {
-    after: usize,
-    reached: usize,
-    state: Vec<u8>,
-}
-
-impl Observer for Keeper {
-    fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {
-        self.reached = iteration.iteration;
-        if self.reached > self.after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn wants_checkpoint(&mut self) -> bool {
-        self.reached == self.after
-    }
-
-    fn checkpoint(&mut self, bytes: &[u8]) -> properloss::Result<()> {
-        self.state = bytes.to_vec();
-        Ok(())
-    }
-}
 
 /// Runs a method of the small sample; `None` if it refuses.
 fn fit(name: &str, resume: Option<&[u8]>, observer: &mut dyn Observer) -> Option<Run> {
@@ -68,11 +49,11 @@ fn fit(name: &str, resume: Option<&[u8]>, observer: &mut dyn Observer) -> Option
 pub fn make(random: &mut Random) -> Vec<u8> {
     let name = METHODS[random.below(METHODS.len())];
     let after = 1 + random.below(ITERATIONS as usize - 2);
-    let mut keeper = Keeper { after, reached: 0, state: Vec::new() };
+    let mut keeper = CutOff::after(after);
     let mut run = fit(name, None, &mut keeper).expect("an undisturbed run");
     if keeper.state.is_empty() {
         // It had converged before.
-        keeper = Keeper { after: 1, reached: 0, state: Vec::new() };
+        keeper = CutOff::after(1);
         run = fit(name, None, &mut keeper).expect("an undisturbed run");
     }
     to_bytes(Path::new("in.state"), &run, &keeper.state).expect("a file")

@@ -215,7 +215,7 @@ pub fn loss(bytes: &[u8]) -> bool {
     let Ok(file) = LossFile::from_json(bytes, Path::new("in.json")) else { return false };
     let text = file.to_json().expect("an accepted loss can be written");
     assert_eq!(file, LossFile::from_json(text.as_bytes(), Path::new("again")).expect("read again"));
-    check_link(&*file.link.spec().build().expect("an accepted link can be built"));
+    check_link(&*file.link.build().expect("an accepted link can be built"));
     true
 }
 

@@ -305,7 +305,8 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         by_weight: bool = False,
     ) -> ProperCalibrator:
         calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
-        return calibrator._fit(z, labels, weights, groups, score_folds, by_weight)
+        classes = len(self.classes_)
+        return calibrator._fit(z, labels, weights, groups, score_folds, by_weight, classes)
 
     def _shared(self) -> ProperCalibrator:
         """The calibrator of all estimators, if there is one."""

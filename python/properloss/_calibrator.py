@@ -137,14 +137,18 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
 
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, score_folds: Any = None,
-        by_weight: bool = False,
+        by_weight: bool = False, classes: int | None = None,
     ) -> Self:
         """``score_folds`` where the scores of different folds came from different models; ``by_weight`` where
-        folds are dealt so that weight 2 is the row twice."""
+        folds are dealt so that weight 2 is the row twice; ``classes`` where labels are numbers of as many
+        classes, some of which may have no row here."""
         z = self._scores(X, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(z, y)
-        self.classes_, labels = encode_labels(np.asarray(y), several=z.ndim == 2)
+        if classes is None or z.ndim == 1:
+            self.classes_, labels = encode_labels(np.asarray(y), several=z.ndim == 2)
+        else:
+            self.classes_, labels = np.arange(classes), np.asarray(y, dtype=np.uint32)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, z, dtype=np.float64)

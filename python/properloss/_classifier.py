@@ -417,12 +417,8 @@ def block_settings(
 ) -> dict[str, Any]:
     """The options of a fit on blocks whose classes have these total weights."""
     folds = engine_folds(estimator.cv, None, None, estimator.random_state)
-    class_weight = estimator.class_weight
-    if class_weight == "balanced":
-        factors = totals.sum() / (2.0 * totals)
-    else:
-        factors = compute_class_weight(class_weight, classes=classes, y=classes)
-    factors = [float(factor) for factor in factors]
+    # One row a class, of its weight in all.
+    factors = _class_weight(estimator.class_weight, classes, np.arange(2), totals)
     if factors[0] != factors[1]:
         warnings.warn(_CLASS_WEIGHT, UserWarning, stacklevel=4)
     return _settings(estimator, folds, factors)

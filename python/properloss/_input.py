@@ -174,6 +174,7 @@ def _frame_of(estimator: Any, X: Any, names: list[str] | None) -> tuple[Frame, A
 def encode_labels(y: NDArray[Any], *, several: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
     """The classes in order, and the number of its class for each row: ``uint8`` for two classes,
     ``uint32`` if there are ``several``."""
+    _one_type(y)
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind != "binary" and not (several and kind == "multiclass"):
@@ -187,6 +188,22 @@ def encode_labels(y: NDArray[Any], *, several: bool = False) -> tuple[NDArray[An
             f" only one class: {classes[0]!r}"
         )
     return classes, labels.astype(np.uint8 if len(classes) == 2 else np.uint32)
+
+
+def _one_type(y: NDArray[Any]) -> None:
+    """Labels of types that cannot be put in order have no order of classes."""
+    if y.dtype != object:
+        return
+    missing = [row for row, label in enumerate(y) if label is None]
+    if missing:
+        raise ValueError(f"y[{missing[0]}] is None: every row needs a label")
+    types = sorted({type(label).__name__ for label in y})
+    words = [name for name in types if name.startswith("str")]
+    if words and len(types) > len(words):
+        raise TypeError(
+            f"y mixes labels of the types {', '.join(types)}, which have no order: make them all of one type,"
+            " for example with y.astype(str)"
+        )
 
 
 def as_rows(X: Any) -> Rows:

@@ -27,7 +27,7 @@ def test_the_default_estimator_has_a_bound():
     # The score of a fold model is nearly the true one, so the truth given it is nearly p.
     assert np.sqrt(np.mean((clf.predict_proba(X)[:, 1] - p) ** 2)) < bound.rms < 0.4
     cost = clf.link_cost_
-    assert cost.nats <= cost.at_most == pytest.approx(np.log(np.exp(-np.arange(5.0)).sum()))
+    assert cost.nats <= cost.at_most == pytest.approx(np.log(np.exp(-np.arange(5.0) / 2).sum()))
     results = clf.cv_results_
     assert (results["link_cost"], results["link_cost_at_most"]) == cost
     # The first link is that of the averaged path; losses are taken in cells of 1/128 of log-odds.

@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use properloss::train::registry::methods;
+
 /// `Result` with a [`Failure`].
 pub type Result<T> = std::result::Result<T, Failure>;
 
@@ -113,47 +115,33 @@ impl From<properloss_data::Error> for Failure {
     fn from(error: properloss_data::Error) -> Self {
         match error {
             properloss_data::Error::Core(error) => error.into(),
-            error => {
-                let hint = error.hint().or_else(|| option_hint(&error));
-                Self::User { message: error.to_string(), hint }
-            }
+            properloss_data::Error::BadOption { what, .. } => match option_of(what) {
+                Some(option) => Self::usage(error.to_string(), format!("change {option}")),
+                None => Self::user(error.to_string(), "see --help"),
+            },
+            error => Self::User { message: error.to_string(), hint: error.hint() },
         }
     }
 }
 
 /// The option behind a value out of its domain.
-fn option_hint(error: &properloss_data::Error) -> Option<String> {
-    let properloss_data::Error::BadOption { what, .. } = error else { return None };
-    Some(match *what {
-        "the share of the test part" => "change --test-share".into(),
-        "the number of folds" => "change --folds".into(),
-        "the number of rows" => "change --rows".into(),
-        "the number of features" => "change --features".into(),
-        "the label noise" | "the sum of the two label noises" => "change --noise".into(),
-        "the range of floor and ceiling" => "change --floor or --ceiling".into(),
-        "a true weight" => "change --norm or --intercept".into(),
-        _ => "see --help".into(),
+fn option_of(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "the share of the test part" => "--test-share",
+        "the number of folds" => "--folds",
+        "the number of rows" => "--rows",
+        "the number of features" => "--features",
+        "the label noise" | "the sum of the two label noises" => "--noise",
+        "the range of floor and ceiling" => "--floor or --ceiling",
+        "a true weight" => "--norm or --intercept",
+        _ => return None,
     })
 }
 
 /// The option behind an argument of the core.
 fn core_option(what: &str) -> Option<String> {
-    const SAME: [&str; 11] = [
-        "max-iter",
-        "tol",
-        "step",
-        "l2",
-        "max-norm",
-        "slope-min",
-        "slope-max",
-        "kappa",
-        "theta",
-        "slope-floor",
-        "start",
-    ];
-    let name = what.replace('_', "-");
-    if SAME.contains(&name.as_str()) {
-        return Some(format!("change --{name}"));
+    if methods().iter().any(|method| method.option(what).is_some()) {
+        return Some(format!("change --{}", what.replace('_', "-")));
     }
     match what {
         "the number of folds" => Some("change --cv".into()),
@@ -163,53 +151,48 @@ fn core_option(what: &str) -> Option<String> {
 }
 
 /// Finite numbers of a file that became none on their way.
-fn too_large(what: &str) -> Option<String> {
-    Some(match what {
-        _ if what.contains("weights") => {
-            "the sum of the weights must be a number above 0: divide them all by one number".into()
-        }
-        _ => {
-            "columns with values beyond about 1e150 overflow: divide them by a number, or --ignore \
-              them"
-                .to_owned()
-        }
-    })
+fn too_large(what: &str) -> &'static str {
+    if what.contains("weights") {
+        "the sum of the weights must be a number above 0: divide them all by one number"
+    } else {
+        "columns with values beyond about 1e150 overflow: divide them by a number, or --ignore them"
+    }
 }
 
 impl From<properloss::Error> for Failure {
     fn from(error: properloss::Error) -> Self {
-        if error == properloss::Error::Interrupted {
-            return Self::Interrupted;
-        }
-        let hint = match &error {
-            properloss::Error::Checkpoint { .. } => {
-                Some("remove the file of --checkpoint to start afresh".into())
-            }
-            properloss::Error::Option { option, .. } => {
-                Some(format!("change --{}", option.replace('_', "-")))
-            }
-            properloss::Error::OutOfDomain { what, .. } => {
-                core_option(what).or_else(|| too_large(what))
-            }
-            properloss::Error::NotFinite { what, .. }
-            | properloss::Error::ElementOutOfDomain { what, .. } => too_large(what),
-            properloss::Error::UnknownLink { .. } | properloss::Error::ParameterCount { .. } => {
-                Some(
-                    "links are written NAME or NAME:A,B, such as --link clipped-line:0.5,0.5"
-                        .into(),
-                )
-            }
-            properloss::Error::UnboundedLoss { .. } => {
-                Some("choose another --link, or --loss-kind composite".into())
-            }
-            properloss::Error::ClassTooSmall { .. } => Some(
-                "gather more rows of it, or pass --method logistic, which holds no row out".into(),
+        use properloss::Error::{
+            Checkpoint, ClassTooSmall, ElementOutOfDomain, Interrupted, NeedsPenalty, NotFinite,
+            Option as Setting, OutOfDomain, ParameterCount, UnboundedLoss, UnknownLink,
+            UnknownMethod,
+        };
+        let message = error.to_string();
+        let usage = match &error {
+            Setting { option, .. } => Some(format!("change --{}", option.replace('_', "-"))),
+            OutOfDomain { what, .. } => core_option(what),
+            UnknownLink { .. } | ParameterCount { .. } => Some(
+                "links are written NAME or NAME:A,B, such as --link clipped-line:0.5,0.5".into(),
             ),
-            properloss::Error::NeedsPenalty { .. } => {
-                Some("leave out `--l2 0`, or pass --loss-kind composite".into())
-            }
+            UnknownMethod { .. } => Some("choose one with --method".into()),
+            UnboundedLoss { .. } => Some("choose another --link, or --loss-kind composite".into()),
+            NeedsPenalty { .. } => Some("leave out `--l2 0`, or pass --loss-kind composite".into()),
             _ => None,
         };
-        Self::User { message: error.to_string(), hint }
+        match (error, usage) {
+            (_, Some(hint)) => Self::Usage { message, hint },
+            (Interrupted, _) => Self::Interrupted,
+            (Checkpoint { .. }, _) => {
+                Self::user(message, "remove the file of --checkpoint to start afresh")
+            }
+            (ClassTooSmall { .. }, _) => Self::user(
+                message,
+                "gather more rows of it, or pass --method logistic, which holds no row out",
+            ),
+            (
+                OutOfDomain { what, .. } | NotFinite { what, .. } | ElementOutOfDomain { what, .. },
+                _,
+            ) => Self::user(message, too_large(what)),
+            _ => Self::User { message, hint: None },
+        }
     }
 }

@@ -5,7 +5,6 @@
 //! | `args` | the command line as types |
 //! | `commands` | one file each |
 //! | `download` | a file from one of several addresses, resumed and checked |
-//! | `train` | from options to a trainer and its run |
 //! | `report`, `table` | what was learned, as text and JSON; pictures and pages are of `properloss-report` |
 //! | `version` | what this program was built from, and what it runs on |
 //! | `output`, `progress`, `failure`, `interrupt` | stdout, stderr, files, exit status |
@@ -72,7 +71,7 @@ fn run(cli: Cli) -> Result<()> {
     memory::limit_to(cli.memory);
     if let Some(threads) = cli.threads {
         if threads == 0 {
-            return Err(Failure::user("--threads is 0; it must be 1 or more", "pass --threads 1"));
+            return Err(Failure::usage("--threads is 0; it must be 1 or more", "pass --threads 1"));
         }
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

@@ -100,7 +100,7 @@ pub fn check_distinct<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Resul
     for path in paths {
         if seen.contains(&path) {
             let message = format!("{}: two outputs have this name", path.display());
-            return Err(Failure::user(message, "give each output a file of its own"));
+            return Err(Failure::usage(message, "give each output a file of its own"));
         }
         seen.push(path);
     }
@@ -119,7 +119,7 @@ pub fn check_inputs<'a>(
     let outputs: Vec<&PathBuf> = outputs.into_iter().filter(|path| !is_stdout(path)).collect();
     for input in inputs {
         if let Some(output) = outputs.iter().find(|output| same(input, output)) {
-            return Err(Failure::user(
+            return Err(Failure::usage(
                 format!(
                     "{}: an input of the command, which would be overwritten",
                     output.display()

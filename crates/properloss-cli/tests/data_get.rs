@@ -1,6 +1,8 @@
 //! `data get` against servers on this machine.
 
 mod common;
+#[path = "../../properloss-data/tests/image_sets/mod.rs"]
+mod image_sets;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,8 +10,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use common::Sandbox;
-use properloss_data::Source;
-use properloss_data::idx::{Part, find_image_set};
+use image_sets::find_image_set;
 
 /// A server of the files of a folder, with ranges; 404 for others.
 fn serve(folder: PathBuf) -> String {
@@ -96,8 +97,8 @@ fn a_file_with_another_checksum_is_not_kept() {
 #[test]
 fn the_genuine_files_pass_and_a_begun_one_is_resumed() {
     for name in ["mnist", "fashion-mnist"] {
-        let folder = match find_image_set(name, Part::Train) {
-            Ok(Source::Path(path)) => path.parent().unwrap().to_path_buf(),
+        let folder = match find_image_set(name, "train") {
+            Ok(path) => path.parent().unwrap().to_path_buf(),
             Err(error) if std::env::var("CI").as_deref() == Ok("true") => panic!("{error}"),
             _ => {
                 println!("skipped: no data");

@@ -522,7 +522,7 @@ fn models_are_exported() {
         let to_stdout = sandbox.run(&format!("export {model} -o - --format python"));
         assert_eq!(to_stdout.stdout, sandbox.read(&format!("{name}.py")));
         let refused = sandbox.run(&format!("export {model} -o x.c --portable"));
-        assert_eq!(refused.code, 1);
+        assert_eq!(refused.code, 2);
         assert!(refused.stderr.contains("--portable is for --format onnx"), "{}", refused.stderr);
         let (_, data) = table(&sandbox.read("new.csv"));
         let call = if name == "model" { "probabilities" } else { "probability" };

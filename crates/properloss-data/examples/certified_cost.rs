@@ -8,6 +8,9 @@
 //!
 //! `cargo run --release -p properloss-data --example certified_cost`
 
+#[path = "../tests/image_sets/mod.rs"]
+mod image_sets;
+
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
@@ -15,9 +18,10 @@ use std::time::Instant;
 use properloss::design::Scaling;
 use properloss::sample::Sample;
 use properloss::train::{BregmanTron, Certified, Iteration, Observer, Target};
-use properloss_data::idx::{Part, find_image_set};
 use properloss_data::synthetic::{Means, gaussians};
 use properloss_data::{Classes, Dataset, ReadOptions, Result, read};
+
+use image_sets::find_image_set;
 
 const ITERATIONS: usize = 60;
 const ROUNDS: usize = 7;
@@ -26,12 +30,12 @@ fn main() -> Result<()> {
     let mut sets = vec![("synth", gaussians(20_000, Means::Stated, 1)?.dataset)];
     let digits = Classes::new(vec!["0".into()], vec!["8".into()])?;
     for (name, classes) in [("mnist 0 v 8", digits), ("fashion-mnist", Classes::odd_v_even())] {
-        let Ok(source) = find_image_set(name.split(' ').next().unwrap_or(name), Part::Train) else {
+        let Ok(path) = find_image_set(name.split(' ').next().unwrap_or(name), "train") else {
             continue;
         };
         let options =
             ReadOptions::default().with_negative(classes.negative).with_positive(classes.positive);
-        let data = read(&source, &options)?;
+        let data = read(&path.as_path().into(), &options)?;
         sets.push((name, data.select(&(0..data.rows().min(12_000)).collect::<Vec<_>>())));
     }
     for (name, data) in &sets {

@@ -1,11 +1,14 @@
 //! From the columns of a table to the features of a model, the same way at training and prediction.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 pub use crate::encode_row::{BoundEncoder, Encoded, Purpose, Skip};
 use crate::error::{Error, Result};
 use crate::labels::Classes;
 use crate::options::{LabelUse, Missing, UnknownCategory};
+use crate::read::no_names;
 pub use crate::sparse_columns::SparseColumns;
 use crate::table::{Cell, Table};
 
@@ -175,10 +178,27 @@ impl Encoder {
         }
     }
 
-    /// The first column that is not a number taken as it is, if any: formats of bare numbers cannot
-    /// carry it.
-    pub(crate) fn first_encoded(&self) -> Option<&Column> {
-        self.columns.iter().find(|c| !matches!(c.kind, ColumnKind::Numeric { .. }))
+    /// Formats of bare numbers cannot carry a column that is not a number taken as it is.
+    pub(crate) fn refuse_encoded(&self, file: &Path, format: &'static str) -> Result<()> {
+        match self.columns.iter().find(|c| !matches!(c.kind, ColumnKind::Numeric { .. })) {
+            None => Ok(()),
+            Some(Column { name, .. }) => Err(Error::CategoricalModel {
+                file: file.to_path_buf(),
+                column: name.clone(),
+                format,
+            }),
+        }
+    }
+
+    /// The classes, 0 and 1 if there are none, and whether rows of others are left out.
+    pub(crate) fn classes(&self) -> Result<(Classes, bool)> {
+        match &self.label {
+            Some(label) => Ok((label.classes.clone(), label.skip_others)),
+            None => {
+                let [negative, positive] = no_names();
+                Ok((Classes::new(vec![negative], vec![positive])?, false))
+            }
+        }
     }
 
     /// The features of every row of a table without labels, row after row, and how many values were

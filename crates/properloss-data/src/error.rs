@@ -272,9 +272,6 @@ pub enum Error {
     /// Images without labels beside them.
     #[error("{}: no label file beside it ({} does not exist)", images_file.display(), labels_file.display())]
     NoIdxLabels { images_file: PathBuf, labels_file: PathBuf },
-    /// A known image set that is not on this machine.
-    #[error("the {name} files were not found in {}", list_paths(searched))]
-    DataNotFound { name: String, searched: Vec<PathBuf> },
 
     /// A Parquet file that does not decode.
     #[error("{}: not a readable Parquet file: {reason}", file.display())]
@@ -449,10 +446,6 @@ impl Error {
             Self::IdxCounts { .. } | Self::NoIdxLabels { .. } => {
                 "give the label file that belongs to the images with --labels-file".into()
             }
-            Self::DataNotFound { .. } => {
-                "put the four *-ubyte.gz files there, or set PROPERLOSS_DATA to their parent folder"
-                    .into()
-            }
             Self::Parquet { .. } => "write the file again; is it complete?".into(),
             Self::Json { truncated: true, .. } => "the file is cut short; write it again".into(),
             Self::Json { .. } | Self::BadField { .. } => {
@@ -550,10 +543,6 @@ fn edits(a: &str, b: &str) -> usize {
         }
     }
     rows[a.len()][b.len()]
-}
-
-fn list_paths(paths: &[PathBuf]) -> String {
-    paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn shown(value: &str) -> String {

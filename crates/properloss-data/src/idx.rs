@@ -2,16 +2,14 @@
 //! (big-endian, 4 bytes each), then the values.
 
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
 
 use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result};
 use crate::examples::{Examples, Labels};
-use crate::labels::{Classes, LabelValues, Wanted};
+use crate::labels::{LabelValues, Wanted};
 use crate::memory::Budget;
 use crate::options::ReadOptions;
-use crate::read::no_names;
 use crate::source::{Source, read_error, read_whole};
 
 /// The IDX code of unsigned bytes, the only type that image sets use.
@@ -121,8 +119,8 @@ pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
     let classes = found.resolve(Wanted { options, file, column: None, by_default: false })?;
     let skip_others = !options.negative.is_empty() && !options.positive.is_empty();
     let mut encoder = Encoder::numeric((1..=pixels(&images)).map(|j| format!("pixel{j}")));
-    encoder.label = Some(Label { column: None, classes: classes.clone(), skip_others });
-    dataset(source, &labels_source, &images, &values, encoder, &classes, skip_others)
+    encoder.label = Some(Label { column: None, classes, skip_others });
+    dataset(source, &labels_source, &images, &values, encoder)
 }
 
 /// Labelled images for a model that exists.
@@ -135,14 +133,7 @@ pub(crate) fn read_encoded(
     check_features(source, encoder, &images)?;
     let labels_source = labels_source(source, options)?;
     let values = label_array(&labels_source, source, &images)?;
-    let (classes, skip_others) = match &encoder.label {
-        Some(label) => (label.classes.clone(), label.skip_others),
-        None => {
-            let [negative, positive] = no_names();
-            (Classes::new(vec![negative], vec![positive])?, false)
-        }
-    };
-    dataset(source, &labels_source, &images, &values, encoder.clone(), &classes, skip_others)
+    dataset(source, &labels_source, &images, &values, encoder.clone())
 }
 
 /// The images alone, for prediction, with their number of pixels checked against the model.
@@ -200,13 +191,7 @@ fn label_array(source: &Source, images_source: &Source, images: &IdxArray) -> Re
 
 fn check_features(source: &Source, encoder: &Encoder, images: &IdxArray) -> Result<()> {
     encoder.refuse_numbered(source.name())?;
-    if let Some(column) = encoder.first_encoded() {
-        return Err(Error::CategoricalModel {
-            file: source.name().to_path_buf(),
-            column: column.name.clone(),
-            format: "IDX",
-        });
-    }
+    encoder.refuse_encoded(source.name(), "IDX")?;
     let (found, expected) = (pixels(images), encoder.width());
     if found == expected {
         Ok(())
@@ -233,9 +218,8 @@ fn dataset(
     images: &IdxArray,
     values: &[u8],
     encoder: Encoder,
-    classes: &Classes,
-    skip_others: bool,
 ) -> Result<Examples> {
+    let (classes, skip_others) = encoder.classes()?;
     let class_of: Vec<Option<u32>> =
         (0..=255u8).map(|value| classes.class_of(&value.to_string())).collect();
     let of_rows = values.iter().map(|&value| class_of[usize::from(value)]);
@@ -278,44 +262,4 @@ fn labels_source(images: &Source, options: &ReadOptions) -> Result<Source> {
         return Err(Error::NoIdxLabels { images_file, labels_file: path });
     }
     Ok(Source::Path(path))
-}
-
-/// The training or test part of an image set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// 60,000 images.
-    Train,
-    /// 10,000 images.
-    Test,
-}
-
-/// The images file of `mnist` or `fashion-mnist`, looked for in `$PROPERLOSS_DATA`, then, from the
-/// current directory upwards, in `data/` and `../shared/data/`.
-pub fn find_image_set(name: &str, part: Part) -> Result<Source> {
-    let file = match part {
-        Part::Train => "train-images-idx3-ubyte",
-        Part::Test => "t10k-images-idx3-ubyte",
-    };
-    let folders = data_folders();
-    for folder in &folders {
-        for file in [format!("{file}.gz"), file.to_owned()] {
-            let path = folder.join(name).join(file);
-            if path.is_file() {
-                return Ok(Source::Path(path));
-            }
-        }
-    }
-    let searched = folders.iter().take(3).map(|folder| folder.join(name)).collect();
-    Err(Error::DataNotFound { name: name.to_owned(), searched })
-}
-
-fn data_folders() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        std::env::var_os("PROPERLOSS_DATA").map(PathBuf::from).into_iter().collect();
-    let here = std::env::current_dir().unwrap_or_default();
-    for folder in here.ancestors() {
-        folders.push(folder.join("data"));
-        folders.extend(folder.parent().map(|above: &Path| above.join("shared/data")));
-    }
-    folders
 }

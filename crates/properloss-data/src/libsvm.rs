@@ -7,10 +7,10 @@ use crate::dataset::{DataDescription, Features};
 use crate::encoder::{Encoder, Label};
 use crate::error::{Error, Place, Position, Result, clipped};
 use crate::examples::{Examples, Labels};
-use crate::labels::{Classes, LabelValues, Wanted};
+use crate::labels::{LabelValues, Wanted};
 use crate::memory::{Budget, LINE_LIMIT, Tally, shown_bytes};
 use crate::options::ReadOptions;
-use crate::read::{EncodedRow, no_names};
+use crate::read::EncodedRow;
 use crate::source::{Source, read_error};
 use crate::sparse_columns::SparseColumns;
 
@@ -204,16 +204,10 @@ impl Rows {
 /// Of very many columns only those in use become features.
 pub(crate) fn read(source: &Source, options: &ReadOptions) -> Result<Examples> {
     let features = stated_features(options)?;
-    let mut rows = read_rows(source, options, features)?;
+    let rows = read_rows(source, options, features)?;
     let indices = &rows.indices;
     let encoder = encoder_of(&rows.labels, rows.columns, source, options, || indices.clone())?;
-    if let Some(sparse) = &encoder.sparse {
-        rows.renumber(sparse);
-    }
-    let Some(Label { classes, skip_others, .. }) = encoder.label.clone() else {
-        return Err(Error::NoRows { file: source.name().to_path_buf() });
-    };
-    dataset(rows, source, encoder, &classes, skip_others)
+    dataset(rows, source, encoder)
 }
 
 /// The number of features that the options state.
@@ -343,8 +337,8 @@ pub(crate) fn for_each_labelled_row(
     options: &ReadOptions,
     mut visit: impl FnMut(LabelledEntries<'_>) -> Result<()>,
 ) -> Result<()> {
-    check_numeric(source, encoder)?;
-    let (classes, skip_others) = classes_of(encoder)?;
+    encoder.refuse_encoded(source.name(), "LibSVM")?;
+    let (classes, skip_others) = encoder.classes()?;
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for_each_line(source, options.zero_based, columns_of(encoder), |line| {
         let Some(class) = classes.class_of(line.label) else {
@@ -383,30 +377,14 @@ fn features_of(
     }
 }
 
-/// The classes of an encoder, and whether rows of others are left out.
-fn classes_of(encoder: &Encoder) -> Result<(Classes, bool)> {
-    match &encoder.label {
-        Some(label) => Ok((label.classes.clone(), label.skip_others)),
-        None => {
-            let [negative, positive] = no_names();
-            Ok((Classes::new(vec![negative], vec![positive])?, false))
-        }
-    }
-}
-
 /// Labelled examples for a model that exists.
 pub(crate) fn read_encoded(
     source: &Source,
     encoder: &Encoder,
     options: &ReadOptions,
 ) -> Result<Examples> {
-    check_numeric(source, encoder)?;
-    let mut rows = read_rows(source, options, columns_of(encoder))?;
-    if let Some(sparse) = &encoder.sparse {
-        rows.renumber(sparse);
-    }
-    let (classes, skip_others) = classes_of(encoder)?;
-    dataset(rows, source, encoder.clone(), &classes, skip_others)
+    encoder.refuse_encoded(source.name(), "LibSVM")?;
+    dataset(read_rows(source, options, columns_of(encoder))?, source, encoder.clone())
 }
 
 /// How many columns a file for this model may have; of numbered ones as many as were stated.
@@ -424,7 +402,7 @@ pub(crate) fn for_each_row<E: From<Error>>(
     options: &ReadOptions,
     mut visit: impl FnMut(EncodedRow<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    check_numeric(source, encoder)?;
+    encoder.refuse_encoded(source.name(), "LibSVM")?;
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for_each_line(source, options.zero_based, columns_of(encoder), |line| {
         features_of(encoder, line.entries, &mut columns, &mut values);
@@ -433,25 +411,12 @@ pub(crate) fn for_each_row<E: From<Error>>(
     })
 }
 
-fn check_numeric(source: &Source, encoder: &Encoder) -> Result<()> {
-    match encoder.first_encoded() {
-        None => Ok(()),
-        Some(column) => Err(Error::CategoricalModel {
-            file: source.name().to_path_buf(),
-            column: column.name.clone(),
-            format: "LibSVM",
-        }),
+fn dataset(mut rows: Rows, source: &Source, encoder: Encoder) -> Result<Examples> {
+    if let Some(sparse) = &encoder.sparse {
+        rows.renumber(sparse);
     }
-}
-
-fn dataset(
-    rows: Rows,
-    source: &Source,
-    encoder: Encoder,
-    classes: &Classes,
-    skip_others: bool,
-) -> Result<Examples> {
-    let class_of = rows.labels.classes(classes);
+    let (classes, skip_others) = encoder.classes()?;
+    let class_of = rows.labels.classes(&classes);
     let of_rows = rows.numbers.iter().map(|&number| class_of[number]);
     let unknown = |row: usize| Error::UnknownLabel {
         place: Place::at(source.name(), rows.positions[row]),

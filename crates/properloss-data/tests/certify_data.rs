@@ -3,11 +3,11 @@
 //! By default short runs on 1,000 rows; `PROPERLOSS_PROFILE=full` (with `--release`) runs the three
 //! schedules under three scalings on 1,000 rows and on the full training sets.
 
+mod image_sets;
 mod images;
 
 use properloss::design::Scaling;
 use properloss::train::{Candidate, Certified, CertifiedFit, Schedule, Silent, Slopes};
-use properloss_data::idx::Part;
 use properloss_data::synthetic::{Means, gaussians};
 use properloss_data::{Classes, Dataset, ReadOptions};
 
@@ -19,7 +19,7 @@ fn full() -> bool {
 fn image_set(name: &str, classes: Classes) -> Option<Dataset> {
     let Classes { negative, positive, .. } = classes;
     let options = ReadOptions::default().with_negative(negative).with_positive(positive);
-    images::image_set(name, Part::Train, &options)
+    images::image_set(name, "train", &options)
 }
 
 fn data_sets() -> Vec<(&'static str, Dataset)> {

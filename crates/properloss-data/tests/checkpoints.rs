@@ -1,35 +1,13 @@
 //! A run that is cut off and taken up again ends in the bits of an undisturbed one.
 
-use std::ops::ControlFlow;
+mod cut_off;
 
+use cut_off::CutOff;
 use properloss::proper::{ProperFit, ProperLoss, Stage};
 use properloss::rows::{Local, Rows};
 use properloss::sample::{Indices, Matrix, Offsets, Sample, Values};
 use properloss::train::registry::method;
-use properloss::train::{Fit, Iteration, Observer, Settings, Silent, Termination, Value, run};
-
-/// Keeps the state after an iteration, and stops there.
-struct CutOff {
-    after: usize,
-    state: Vec<u8>,
-    reached: usize,
-}
-
-impl Observer for CutOff {
-    fn observe(&mut self, iteration: &Iteration) -> ControlFlow<()> {
-        self.reached = iteration.iteration;
-        if self.reached > self.after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn wants_checkpoint(&mut self) -> bool {
-        self.reached == self.after
-    }
-
-    fn checkpoint(&mut self, bytes: &[u8]) -> properloss::Result<()> {
-        self.state = bytes.to_vec();
-        Ok(())
-    }
-}
+use properloss::train::{Fit, Settings, Silent, Termination, Value, run};
 
 #[test]
 fn every_iterative_method_goes_on_in_the_same_bits() {
@@ -61,7 +39,7 @@ fn every_iterative_method_goes_on_in_the_same_bits() {
         let (estimator, _) = method.build(&settings, &shape).unwrap();
         let whole = estimator.run(&mut Local::new(&sample), None, &mut Silent).unwrap();
         for after in [1, 2, whole.iterations() / 2, whole.iterations() - 1] {
-            let mut cut = CutOff { after, state: Vec::new(), reached: 0 };
+            let mut cut = CutOff::after(after);
             estimator.run(&mut Local::new(&sample), None, &mut cut).unwrap();
             assert!(!cut.state.is_empty(), "{name} after {after}");
             let mut rows = Local::new(&sample);
@@ -149,7 +127,7 @@ fn the_default_goes_on_from_every_step() {
         assert_eq!(stages[0], Stage::Columns);
         assert!(columns > 3 || stages.ends_with(&[Stage::Average, Stage::Link, Stage::Refit]));
         for after in 1..=whole.iterations() {
-            let mut cut = CutOff { after, state: Vec::new(), reached: 0 };
+            let mut cut = CutOff::after(after);
             run(&options, &mut Local::new(&sample), None, &mut cut).unwrap();
             let mut rows = Local::new(&sample);
             let again = run(&options, &mut rows, Some(&cut.state), &mut Silent).unwrap();
@@ -166,7 +144,7 @@ fn a_stopped_default_is_whole() {
     let options = ProperLoss::default();
     let whole = options.fit(&sample).unwrap();
     for after in [1, 2, 3, 6] {
-        let mut cut = CutOff { after: after - 1, state: Vec::new(), reached: 0 };
+        let mut cut = CutOff::after(after - 1);
         let fit = run(&options, &mut Local::new(&sample), None, &mut cut).unwrap();
         assert_eq!((fit.termination, fit.iterations()), (Termination::Stopped, after));
         let stopped = proper(&fit);

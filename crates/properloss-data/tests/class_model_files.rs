@@ -4,8 +4,9 @@ mod common;
 
 use std::path::Path;
 
+use properloss::design::FittedScaling;
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink};
-use properloss_data::model_file::{ClassModelFile, Fitted, MixtureFile, Preprocessing, Scaling};
+use properloss_data::model_file::{ClassModelFile, Fitted, MixtureFile, Preprocessing};
 use properloss_data::{Encoder, ModelFile};
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ fn model() -> ClassModelFile {
         link: MixtureFile::from(&link.unwrap()),
         preprocessing: Preprocessing {
             encoder: Encoder::numeric(names.clone()),
-            scaling: Scaling::None,
+            scaling: FittedScaling::None,
         },
         feature_names: names,
         classes: ["cod", "eel", "ray"].map(str::to_owned).to_vec(),

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{csv_error, gzip};
+use properloss::design::FittedScaling;
 use properloss_data::encoder::SparseColumns;
 use properloss_data::memory::{COLUMN_LIMIT, FIELD_LIMIT, LINE_LIMIT};
-use properloss_data::model_file::{Fitted, Scaling};
+use properloss_data::model_file::Fitted;
 use properloss_data::read::{for_each_row, read_encoded};
 use properloss_data::{
     Error, Features, Format, ModelFile, ReadOptions, Source, UnknownCategory, read,
@@ -171,13 +172,13 @@ fn a_model_of_numbered_columns_reads_back() {
     let data = read(&Source::memory("hashed.svm", HASHED.as_bytes()), &within(4096)).unwrap();
     let link = properloss::link::by_name("sigmoid", &[]).unwrap();
     let model = properloss::train::Model::new(vec![0.5, -1.0, 2.0, 0.25], 0.1, link).unwrap();
-    let (none, classes) = (properloss::design::FittedScaling::None, data.classes.clone());
+    let (none, classes) = (FittedScaling::None, data.classes.clone());
     let file = ModelFile::new(&model, data.encoder, none, classes, Fitted::default());
     let json = file.to_json().unwrap();
     assert!(json.contains("\"indices\": [0, 6, 299999999, 4294967294]"), "{json}");
     let again = ModelFile::from_json(json.as_bytes(), "m.json".as_ref()).unwrap();
     assert_eq!(again, file);
-    assert_eq!(again.preprocessing.scaling, Scaling::None);
+    assert_eq!(again.preprocessing.scaling, FittedScaling::None);
     for (from, to, told) in [
         ("[0, 6, 2", "[6, 0, 2", "m.json: encoder.sparse.indices[1]: 0 after 6"),
         ("\"first\": 1", "\"first\": 2", "m.json: encoder.sparse.first: 2 is neither 0 nor 1"),

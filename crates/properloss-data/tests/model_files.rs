@@ -5,10 +5,11 @@ mod common;
 use std::path::Path;
 
 use common::{Directory, fixture, strings};
+use properloss::design::FittedScaling;
+use properloss::link::LinkSpec;
 use properloss_data::encoder::{Column, ColumnKind, Label, Writing};
 use properloss_data::model_file::{
-    AnyFile, FitCertificate, Fitted, History, Link, Preprocessing, Scaling, StoredBound,
-    StoredCost, read_any,
+    AnyFile, FitCertificate, Fitted, History, Preprocessing, StoredBound, StoredCost, read_any,
 };
 use properloss_data::{Classes, DataDescription, Encoder, Error, LossFile, Missing, ModelFile};
 use proptest::prelude::*;
@@ -43,11 +44,11 @@ fn model() -> ModelFile {
     ModelFile {
         weights: vec![0.1, -2.5e-7, 1.0 / 3.0],
         intercept: -0.0625,
-        link: Link::Piecewise { z: vec![-2.0, 0.0, 0.7, 4.0], u: vec![0.0, 0.4, 0.75, 1.0] },
+        link: LinkSpec::Piecewise { z: vec![-2.0, 0.0, 0.7, 4.0], u: vec![0.0, 0.4, 0.75, 1.0] },
         feature_names: encoder.feature_names(),
         preprocessing: Preprocessing {
             encoder,
-            scaling: Scaling::Standardise {
+            scaling: FittedScaling::Standardise {
                 mean: vec![41.5, 0.25, 0.75],
                 factor: vec![0.1, 2.0, 2.0],
             },
@@ -105,13 +106,16 @@ fn golden_model_of_version_1() {
     let read = ModelFile::read(&fixture("model-v1-relative.json")).unwrap();
     assert_eq!(
         read.link,
-        Link::Relative {
-            base: Box::new(Link::Builtin { name: "clipped-line".into(), params: vec![0.5, 0.5] }),
+        LinkSpec::Relative {
+            base: Box::new(LinkSpec::Builtin {
+                name: "clipped-line".into(),
+                params: vec![0.5, 0.5]
+            }),
             p: vec![0.0, 0.5, 1.0],
             v: vec![0.01, 0.4, 0.98]
         }
     );
-    assert_eq!(read.preprocessing.scaling, Scaling::UnitRows);
+    assert_eq!(read.preprocessing.scaling, FittedScaling::UnitRows);
     assert!(read.model().unwrap().unit_rows());
     assert_eq!((read.history, read.fitted.iterations), (None, 3));
     assert_eq!(read.preprocessing.encoder.label, None);
@@ -122,7 +126,10 @@ fn golden_loss_of_version_1() {
     let loss = LossFile::read(&fixture("loss-v1.json")).unwrap();
     assert_eq!(loss, model().loss());
     let sigmoid = LossFile::read(&fixture("loss-v1-sigmoid.json")).unwrap();
-    assert_eq!(sigmoid, LossFile { link: Link::builtin("sigmoid"), kind: None, provenance: None });
+    assert_eq!(
+        sigmoid,
+        LossFile { link: LinkSpec::builtin("sigmoid"), kind: None, provenance: None }
+    );
 }
 
 /// What is written now is what the golden file says; if this fails the format has changed, and the
@@ -286,15 +293,18 @@ fn no_value_that_is_not_finite_is_written() {
         (|m| m.weights[1] = f64::INFINITY, "weights[1]: inf is not finite"),
         (|m| m.intercept = f64::NEG_INFINITY, "intercept: -inf is not finite"),
         (
-            |m| m.link = Link::Piecewise { z: vec![f64::NAN, 1.0], u: vec![0.0, 1.0] },
+            |m| m.link = LinkSpec::Piecewise { z: vec![f64::NAN, 1.0], u: vec![0.0, 1.0] },
             "link: x[0] is NaN; every value must be finite",
         ),
         (
-            |m| m.link = Link::Builtin { name: "clipped-line".into(), params: vec![f64::NAN, 0.0] },
+            |m| {
+                m.link =
+                    LinkSpec::Builtin { name: "clipped-line".into(), params: vec![f64::NAN, 0.0] }
+            },
             "link: a is NaN; it must be finite and above 0",
         ),
         (
-            |m| m.preprocessing.scaling = Scaling::MaxNorm { factor: f64::NAN },
+            |m| m.preprocessing.scaling = FittedScaling::MaxNorm { factor: f64::NAN },
             "preprocessing.scaling.factor: NaN is not finite",
         ),
         (
@@ -389,8 +399,6 @@ fn a_history_is_thinned_between_its_ends() {
 
 #[test]
 fn a_classifier_survives_its_file() {
-    use properloss::design::FittedScaling;
-    use properloss::link::LinkSpec;
     use properloss::train::Model;
     let specs = [
         LinkSpec::builtin("cloglog"),
@@ -417,7 +425,7 @@ fn a_classifier_survives_its_file() {
         let json = file.to_json().unwrap();
         let read = ModelFile::from_json(json.as_bytes(), name()).unwrap();
         assert_eq!(read, file);
-        assert_eq!(read.link.spec(), spec);
+        assert_eq!(read.link, spec);
         let again = read.model().unwrap();
         for z in [-1.5, -0.2, 0.15, 1.0, 3.0] {
             assert_eq!(again.link().u(z).to_bits(), classifier.link().u(z).to_bits());
@@ -425,7 +433,8 @@ fn a_classifier_survives_its_file() {
         assert_eq!(again.coefficients(), classifier.coefficients());
         assert_eq!((again.intercept(), again.unit_rows()), (0.3, true));
     }
-    let unknown = LossFile { link: Link::builtin("no-such-link"), kind: None, provenance: None };
+    let unknown =
+        LossFile { link: LinkSpec::builtin("no-such-link"), kind: None, provenance: None };
     assert!(unknown.to_json().unwrap_err().to_string().contains("no-such-link"));
 }
 
@@ -445,10 +454,10 @@ proptest! {
         knots.dedup();
         let last = knots.len() as f64 - 1.0;
         let link = if knots.len() < 2 {
-            Link::builtin("probit")
+            LinkSpec::builtin("probit")
         } else {
             let u = (0..knots.len()).map(|k| k as f64 / last).collect();
-            Link::Piecewise { z: knots, u }
+            LinkSpec::Piecewise { z: knots, u }
         };
         let model = ModelFile {
             weights: values.clone(),
@@ -457,7 +466,7 @@ proptest! {
             feature_names: encoder.feature_names(),
             preprocessing: Preprocessing {
                 encoder,
-                scaling: Scaling::Standardise { mean: values.clone(), factor: values },
+                scaling: FittedScaling::Standardise { mean: values.clone(), factor: values },
             },
             classes: [names[0].clone(), names[1].clone()],
             fitted: Fitted::default(),

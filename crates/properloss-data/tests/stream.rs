@@ -4,9 +4,7 @@ mod common;
 
 use common::Directory;
 use properloss::rows::{Block, BlockFacts, Blocks};
-use properloss_data::stream::{
-    Destination, Fingerprint, Scan, block_bytes, cache, format_of, write_encoded,
-};
+use properloss_data::stream::{Destination, Fingerprint, Scan, block_bytes, cache, write_encoded};
 use properloss_data::{Error, ReadOptions, Source, Storage, UnknownCategory, read};
 use serde_json::Value;
 
@@ -186,7 +184,7 @@ const BYTES: u64 = 300;
 fn kept(name: &str, text: &str, options: &ReadOptions) -> Kept {
     let folder = Directory::new();
     let source = Source::Path(folder.write(name, text.as_bytes()));
-    let format = format_of(&source, options).unwrap();
+    let format = options.format_of(&source).unwrap();
     let fingerprint = Fingerprint::of(&source, format, options).unwrap();
     assert!(cache::open(&folder.0, &fingerprint, BYTES).unwrap().is_none());
     let scan = Scan::new(&source, options).unwrap();
@@ -213,7 +211,7 @@ fn a_cache_is_the_rows_it_was_made_of() {
         };
         assert!(reason(cache::open(&folder.0, &fingerprint, BYTES - 1)).contains("blocks are of"));
         assert!(cache::open(&folder.0, &fingerprint, BYTES + 1).unwrap().is_some());
-        let format = format_of(&source, &options).unwrap();
+        let format = options.format_of(&source).unwrap();
         let other = options.clone().with_max_categories(7);
         let other = Fingerprint::of(&source, format, &other).unwrap();
         assert!(reason(cache::open(&folder.0, &other, BYTES)).contains("other options"));
@@ -323,7 +321,7 @@ fn values_are_stored_as_narrow_as_they_are() {
     // Read with other precision, it is another cache.
     let folder = Directory::new();
     let source = Source::Path(folder.write("t.csv", table().as_bytes()));
-    let format = format_of(&source, &plain).unwrap();
+    let format = plain.format_of(&source).unwrap();
     let of = |options: &ReadOptions| Fingerprint::of(&source, format, options).unwrap();
     let single = ReadOptions::default().with_storage(Storage::F32);
     let double = ReadOptions::default().with_storage(Storage::F64);

@@ -102,3 +102,16 @@ fn shaped<'py>(
     let array = PyArray1::from_vec(py, out);
     Ok(array.reshape(like.shape().to_vec())?.into_any())
 }
+
+/// A dict of columns: under each name the numbers of a field of the points.
+macro_rules! columns {
+    ($py:expr, $points:expr; $($name:literal $field:ident),+) => {{
+        let table = pyo3::types::PyDict::new($py);
+        $(
+            let values = $points.iter().map(|point| point.$field).collect();
+            table.set_item($name, numpy::PyArray1::<f64>::from_vec($py, values))?;
+        )+
+        Ok(table)
+    }};
+}
+pub(crate) use columns;

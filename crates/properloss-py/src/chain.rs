@@ -1,7 +1,7 @@
 //! The chain solver on numpy arrays.
 
 use numpy::{PyArray1, PyArrayMethods};
-use properloss::chain::{self, ChainProblem, Objective};
+use properloss::chain::{self, ChainProblem, Objective, ScoreOrder};
 use properloss::link::InverseLink;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -233,28 +233,13 @@ struct Certificate {
 /// The multiplier of `y_i <= y_{i+1}` is `λ_i = Σ_{j<=i} ω_j (t_j - y_j)`: it has to be at least 0,
 /// and 0 at the end and wherever the values rise. The gap is `Σ_i λ_i (y_{i+1} - y_i)`.
 fn pool(points: &Points) -> Result<(Vec<f64>, Certificate), properloss::Error> {
-    let (order, scores) = points.sorted();
-    let weight = |i: usize| points.weights.as_ref().map_or(1.0, |weights| weights[i]);
-    let mut starts: Vec<usize> = Vec::new();
-    for k in 0..scores.len() {
-        if k == 0 || scores[k] > scores[k - 1] {
-            starts.push(k);
-        }
-    }
-    starts.push(scores.len());
-    let (mut means, mut weights) = (Vec::new(), Vec::new());
-    for group in starts.windows(2) {
-        let rows = &order[group[0]..group[1]];
-        let total: f64 = rows.iter().map(|&i| weight(i)).sum();
-        let sum: f64 = rows.iter().map(|&i| weight(i) * points.target[i]).sum();
-        means.push(if total > 0.0 { sum / total } else { points.target[rows[0]] });
-        weights.push(total);
-    }
+    let (mut order, mut weights, mut means) = (ScoreOrder::new(), Vec::new(), Vec::new());
+    order.update(&points.z)?;
+    order.group_weights(points.weights.as_deref(), &mut weights)?;
+    order.group_means(points.weights.as_deref(), |i| points.target[i], &mut means)?;
     let pooled = chain::isotonic(&means, Some(&weights))?;
-    let mut values = vec![0.0; scores.len()];
-    for (group, &value) in starts.windows(2).zip(&pooled) {
-        order[group[0]..group[1]].iter().for_each(|&i| values[i] = value);
-    }
+    let mut values = vec![0.0; points.z.len()];
+    order.scatter(&pooled, &mut values)?;
     let total: f64 = weights.iter().sum();
     let (mut multiplier, mut worst, mut gap) = (0.0_f64, 0.0_f64, 0.0_f64);
     for g in 0..pooled.len() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use numpy::PyArray1;
-use properloss_data::model_file::{Fitted, History, Link, Preprocessing};
+use properloss_data::model_file::{Fitted, History, Preprocessing};
 use properloss_data::{DataDescription, Encoder, ModelFile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -36,7 +36,7 @@ pub fn to_json(
     let file = ModelFile {
         weights: inner.coefficients().to_vec(),
         intercept: inner.intercept(),
-        link: Link::from(inner.link().spec()),
+        link: inner.link().spec(),
         feature_names: encoder.feature_names(),
         preprocessing: Preprocessing { encoder, scaling: scaling.clone() },
         classes: [classes.0, classes.1],

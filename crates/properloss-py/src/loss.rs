@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use properloss::loss::{self, LossKind};
 use properloss_data::LossFile;
-use properloss_data::model_file::{AnyFile, Link, read_any};
+use properloss_data::model_file::{AnyFile, read_any};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -281,7 +281,7 @@ pub fn into_python(py: Python<'_>, inner: loss::Loss) -> PyResult<Bound<'_, PyAn
 }
 
 fn file_of(loss: &loss::Loss) -> LossFile {
-    LossFile::new(Link::from(loss.link().spec()), loss.kind())
+    LossFile::new(loss.link().spec(), loss.kind())
 }
 
 /// The loss of a file, if it is of the class that was asked.

@@ -2,9 +2,9 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use properloss::Result;
+use properloss::design::FittedScaling;
 use properloss::sample::Matrix;
 use properloss::train;
-use properloss_data::model_file::Scaling;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -23,7 +23,7 @@ const CHUNK: usize = 4096;
 pub struct Model {
     pub inner: train::Model,
     /// How the features were scaled for training.
-    pub scaling: Scaling,
+    pub scaling: FittedScaling,
 }
 
 #[pymethods]
@@ -119,7 +119,7 @@ impl Model {
 impl Model {
     /// A classifier on its own.
     pub fn unscaled(inner: train::Model) -> Self {
-        let scaling = if inner.unit_rows() { Scaling::UnitRows } else { Scaling::None };
+        let scaling = if inner.unit_rows() { FittedScaling::UnitRows } else { FittedScaling::None };
         Self { inner, scaling }
     }
 

@@ -3,23 +3,25 @@
 use std::collections::HashMap;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use properloss::design::FittedScaling;
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink, VectorLoss};
 use properloss::multiclass::{
-    ClassPathPoint, ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator,
-    MulticlassFit, MulticlassProperLoss, ShareBound, class_scores,
+    ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator, MulticlassFit,
+    MulticlassProperLoss, ShareBound, class_scores,
 };
-use properloss::proper::Folds;
-use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
+use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
 use properloss_data::{DataDescription, Encoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arrays::columns;
 use crate::doorway;
 use crate::encoder::TableEncoder;
 use crate::errors::{file_to_python, to_python};
 use crate::matrix::Rows;
 use crate::memory;
+use crate::proper::folds_of;
 
 /// A mixture of softmaxes, a floor and class ramps: the link of several classes.
 #[pyclass(frozen, module = "properloss._core")]
@@ -180,29 +182,8 @@ pub struct Multiclass {
     inner: MulticlassFit,
 }
 
-fn table<'py, T>(
-    py: Python<'py>,
-    points: &[T],
-    columns: &[(&str, fn(&T) -> f64)],
-) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    for (name, f) in columns {
-        table.set_item(name, PyArray1::from_vec(py, points.iter().map(f).collect()))?;
-    }
-    Ok(table)
-}
-
 fn ratio_table<'py>(py: Python<'py>, points: &[ShareBound]) -> PyResult<Bound<'py, PyDict>> {
-    table(
-        py,
-        points,
-        &[
-            ("tau", |point| point.tau),
-            ("log_loss", |point| point.log_loss),
-            ("score", |point| point.score),
-            ("weight", |point| point.weight),
-        ],
-    )
+    columns!(py, points; "tau" tau, "log_loss" log_loss, "score" score, "weight" weight)
 }
 
 #[pymethods]
@@ -255,17 +236,8 @@ impl Multiclass {
     /// Strengths, their held-out log-losses, scores and weights.
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        table::<ClassPathPoint>(
-            py,
-            &self.inner.path,
-            &[
-                ("C", |point| point.c),
-                ("scale", |point| point.scale),
-                ("log_loss", |point| point.log_loss),
-                ("score", |point| point.score),
-                ("weight", |point| point.weight),
-            ],
-        )
+        columns!(py, self.inner.path;
+            "C" c, "scale" scale, "log_loss" log_loss, "score" score, "weight" weight)
     }
 
     /// Ratios, their cross-fitted log-losses, scores and weights.
@@ -281,14 +253,6 @@ impl Multiclass {
         let rows = self.inner.held_out_scores.len() / classes;
         matrix(py, self.inner.held_out_scores.clone(), rows, classes)
     }
-}
-
-/// Folds as given, or `count` stratified ones.
-fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -> PyResult<Folds> {
-    Ok(match folds {
-        Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
-        None => Folds::Stratified { count, seed },
-    })
 }
 
 /// The default estimator for several classes.
@@ -437,7 +401,7 @@ pub fn class_model_to_json(
         intercepts,
         link: (&link.inner).into(),
         feature_names: encoder.feature_names(),
-        preprocessing: Preprocessing { encoder, scaling: Scaling::None },
+        preprocessing: Preprocessing { encoder, scaling: FittedScaling::None },
         classes,
         fitted: Fitted {
             method: "proper".into(),

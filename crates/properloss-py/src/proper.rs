@@ -4,29 +4,23 @@ use std::collections::HashMap;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use properloss::link::InverseLink;
-use properloss::proper::{Calibration, Calibrator, Folds, LinkPoint, ScoreKind, deal_groups};
+use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind, deal_groups};
 use properloss_data::model_file::{FitCertificate, learned_calibration};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arrays::columns;
 use crate::doorway;
 use crate::errors::to_python;
 use crate::memory;
 
-fn link_table<'py>(py: Python<'py>, points: &[LinkPoint]) -> PyResult<Bound<'py, PyDict>> {
-    let table = PyDict::new(py);
-    let column = |f: fn(&LinkPoint) -> f64| PyArray1::from_vec(py, points.iter().map(f).collect());
-    table.set_item("smoothness", column(|point| point.smoothness))?;
-    table.set_item("slope_ratio", column(|point| point.slope_ratio))?;
-    table.set_item("log_loss", column(|point| point.log_loss))?;
-    table.set_item("score", column(|point| point.score))?;
-    table.set_item("weight", column(|point| point.weight))?;
-    Ok(table)
-}
-
 /// Folds as given, or `count` stratified ones.
-fn folds_of(folds: Option<PyReadonlyArray1<'_, u32>>, count: usize, seed: u64) -> PyResult<Folds> {
+pub fn folds_of(
+    folds: Option<PyReadonlyArray1<'_, u32>>,
+    count: usize,
+    seed: u64,
+) -> PyResult<Folds> {
     Ok(match folds {
         Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
         None => Folds::Stratified { count, seed },
@@ -94,7 +88,9 @@ impl CalibrationMap {
     /// Strengths of smoothness, their slope ratios, cross-fitted log-losses, scores and weights.
     #[getter]
     fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        link_table(py, &self.inner.links)
+        columns!(py, self.inner.links;
+            "smoothness" smoothness, "slope_ratio" slope_ratio, "log_loss" log_loss, "score" score,
+            "weight" weight)
     }
 }
 

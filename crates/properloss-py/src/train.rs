@@ -42,7 +42,7 @@ impl Fit {
     #[getter]
     fn model(&self) -> Model {
         let fit = &self.inner.fit;
-        Model { inner: fit.model.clone(), scaling: fit.scaling.clone().into() }
+        Model { inner: fit.model.clone(), scaling: fit.scaling.clone() }
     }
 
     /// The name of the method.

@@ -54,7 +54,7 @@ impl Subject {
         Ok(Self {
             name: name.to_owned(),
             classes: file.classes.clone(),
-            link: Some(file.link.spec().build()?),
+            link: Some(file.link.build()?),
             file: Some(file),
             details,
             deviations: None,

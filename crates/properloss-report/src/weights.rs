@@ -1,6 +1,6 @@
 //! The weights of a linear score, in units that can be compared.
 
-use properloss_data::model_file::Scaling;
+use properloss::design::FittedScaling;
 
 use crate::figure::{Figure, table};
 use crate::svg::bars;
@@ -16,7 +16,7 @@ pub struct Linear<'a> {
     /// Added to them.
     pub intercept: f64,
     /// How the features were scaled at training.
-    pub scaling: &'a Scaling,
+    pub scaling: &'a FittedScaling,
     /// The name of a feature.
     pub name: &'a dyn Fn(usize) -> String,
 }
@@ -30,7 +30,7 @@ pub fn weights_figure(
     what: &str,
 ) -> (Figure, String) {
     let fitted: Option<Vec<f64>> = match linear.scaling {
-        Scaling::Standardise { factor, .. } => {
+        FittedScaling::Standardise { factor, .. } => {
             Some(factor.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 }).collect())
         }
         _ => None,

@@ -1,8 +1,9 @@
 //! The page of several classes: its numbers, that names are text, that it stays small.
 
+use properloss::design::FittedScaling;
 use properloss_data::Encoder;
 use properloss_data::model_file::{
-    ClassModelFile, Fitted, MixtureFile, Preprocessing, Scaling, SoftmaxFile,
+    ClassModelFile, Fitted, MixtureFile, Preprocessing, SoftmaxFile,
 };
 use properloss_data::random::Random;
 use properloss_report::class_learned::along;
@@ -187,7 +188,7 @@ fn hostile_model(classes: &[String]) -> ClassModelFile {
         },
         preprocessing: Preprocessing {
             encoder: Encoder::numeric(features.clone()),
-            scaling: Scaling::None,
+            scaling: FittedScaling::None,
         },
         feature_names: features,
         classes: classes.to_vec(),

@@ -466,6 +466,16 @@ fn the_calibrator_leaves_good_scores_alone_and_names_bad_ones() {
         MulticlassCalibrator::default().fit(&bad, &data.y, 3, None),
         Err(Error::NotFiniteCell { row: 2, column: 1, .. })
     ));
+    // Scores are no probabilities, and rounding is no mistake.
+    let mut p: Vec<f64> = z.chunks(3).flat_map(softmax).collect();
+    p[3] = 1.0 + 1e-12;
+    let options = MulticlassCalibrator::default().of_probabilities();
+    assert!(options.fit(&p, &data.y, 3, None).is_ok());
+    p[4] = -0.01;
+    assert!(matches!(
+        options.fit(&p, &data.y, 3, None),
+        Err(Error::ElementOutOfDomain { what: "probabilities", index: 4, .. })
+    ));
     let order = MulticlassCalibrator::default().preserving_order();
     assert!(order.fit(z, &data.y, 3, None).unwrap().link.keeps_order());
 }
@@ -482,4 +492,24 @@ fn a_calibrator_that_can_hold_out_nothing_keeps_the_scores() {
     for (p, z) in p.iter().zip(&scores) {
         assert!((p - z.exp() / total).abs() < 1e-15, "{p}");
     }
+}
+
+#[test]
+fn a_calibrator_that_deals_by_weight_takes_weight_two_for_the_row_twice() {
+    let data = data(400, 3, 3, 5, 0.3);
+    let z: Vec<f64> = (0..400).flat_map(|i| data.x[3 * i..3 * i + 3].to_vec()).collect();
+    let weights: Vec<f64> = (0..400).map(|i| f64::from(i % 3)).collect();
+    // Every row as often as it weighs, from the last to the first.
+    let copies: Vec<usize> = (0..400).rev().flat_map(|i| vec![i; i % 3]).collect();
+    let rows: Vec<f64> = copies.iter().flat_map(|&i| z[3 * i..3 * i + 3].to_vec()).collect();
+    let labels: Vec<u32> = copies.iter().map(|&i| data.y[i]).collect();
+    let p = |options: &MulticlassCalibrator| {
+        let weighed = options.fit(&z, &data.y, 3, Some(&weights)).unwrap();
+        let repeated = options.fit(&rows, &labels, 3, None).unwrap();
+        let (a, b) = (weighed.probabilities(&z).unwrap(), repeated.probabilities(&z).unwrap());
+        a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    };
+    // Sums of 400 terms in another order; without the rule it is another deal.
+    assert!(p(&MulticlassCalibrator::default().dealing_by_weight()) < 1e-9);
+    assert!(p(&MulticlassCalibrator::default()) > 1e-5);
 }

@@ -3,7 +3,7 @@
 mod congruence;
 
 use congruence::Congruence;
-use properloss::proper::{Folds, ProperFit, ProperLoss, Refit};
+use properloss::proper::{Folds, PathPoint, ProperFit, ProperLoss, Refit};
 use properloss::sample::{Matrix, Sample};
 
 /// Dense rows with labels, weights and folds.
@@ -311,4 +311,50 @@ fn scores_and_averages_are_those_of_converged_models() {
             case.name, fit.passes
         );
     }
+}
+
+/// The walk visits few of the 33 points of the path. What it leaves out would have had next to no weight: by the
+/// scores of models that are fitted to the last digit at all of them.
+#[test]
+fn no_point_that_would_have_weight_is_left_out() {
+    let mut left_out = 0;
+    for case in cases().into_iter().filter(|case| case.name.contains("wide")) {
+        let fit = case.fit();
+        let reference = Reference::new(&case);
+        let total: f64 = case.weights.iter().sum();
+        let trace = |a: f64| -> f64 {
+            let kept = reference.deviation.iter().filter(|s| **s > 0.0);
+            kept.map(|s| s.powf(2.0 - 2.0 * a)).sum()
+        };
+        let strength = |point: &PathPoint| (point.c * trace(point.scaling)).log10();
+        // The price of a scaling is 2 (1 - a)² V; V shows in any point of it.
+        let of_half = fit.path.iter().find(|point| point.c > 0.0 && point.scaling == 0.5);
+        let spread = of_half.map_or(0.0, |point| {
+            (-point.score - point.log_loss * total - strength(point).powi(2)) / 0.5
+        });
+        let mut scores = vec![(true, fit.path[0].score)];
+        // Where all columns have one scale, the first scaling stands for all three.
+        let scalings: &[f64] = if of_half.is_some() { &[1.0, 0.5, 0.0] } else { &[1.0] };
+        for &a in scalings {
+            for step in 0..=10 {
+                let g = -2.0 + 0.5 * f64::from(step);
+                let is_here = |point: &&PathPoint| {
+                    point.c > 0.0 && point.scaling == a && (strength(point) - g).abs() < 1e-6
+                };
+                let score = -reference.held_out(a, g).1 - g * g - 2.0 * (1.0 - a).powi(2) * spread;
+                scores.push((fit.path.iter().find(is_here).is_some(), score));
+            }
+        }
+        let best = scores.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
+        let weight = |seen: Option<bool>| -> f64 {
+            let of = scores.iter().filter(|(is_seen, _)| seen.is_none_or(|seen| seen == *is_seen));
+            of.map(|(_, score)| (score - best).exp()).sum()
+        };
+        let lost = weight(Some(false)) / weight(None);
+        left_out += scores.iter().filter(|(is_seen, _)| !is_seen).count();
+        // The strongest penalties of a scaling that is hopeless are as good as the model without features, which
+        // is there: a few hundredths at most.
+        assert!(lost < 0.02, "{}: {lost} of the weight was not looked at", case.name);
+    }
+    assert!(left_out > 50, "{left_out}: the walk is short");
 }

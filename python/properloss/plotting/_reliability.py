@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from properloss import _core
 from properloss._docs import documented
 from properloss.plotting import _axes
 
@@ -208,14 +209,9 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
         keep = mass > 0.0
         rates = np.bincount(group, weights=weight * y)[keep] / mass[keep]
         points, mass = points[keep], mass[keep]
-        curve = _isotonic(points, rates, mass)
-
-        share = mass / mass.sum()
-        base_rate = float(share @ rates)
-        scatter = float(share @ (rates * (1.0 - rates)))
-        brier = float(share @ (rates - points) ** 2) + scatter
-        recalibrated_brier = float(share @ (rates - curve) ** 2) + scatter
-        uncertainty = base_rate * (1.0 - base_rate)
+        curve = _core.isotonic(points, rates, mass).values
+        columns = (np.ascontiguousarray(p), y.astype(np.uint8), np.ascontiguousarray(weight))
+        parts = _core.metric_corp(columns)
         band = None
         if n_resamples > 0:
             group_kept = np.cumsum(keep)[group] - 1
@@ -235,18 +231,10 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
             curve,
             mass,
             band=band,
-            miscalibration=brier - recalibrated_brier,
-            discrimination=uncertainty - recalibrated_brier,
-            uncertainty=uncertainty,
+            miscalibration=parts[1],
+            discrimination=parts[2],
+            uncertainty=parts[3],
         )
-
-
-def _isotonic(
-    points: NDArray[np.float64], rates: NDArray[np.float64], mass: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    from properloss._core import isotonic
-
-    return isotonic(points, rates, mass).values
 
 
 def _consistency_band(
@@ -265,7 +253,7 @@ def _consistency_band(
     curves = np.empty((n_resamples, len(shown)))
     for curve in curves:
         drawn = np.bincount(group, weights=weight * (rng.random(len(p)) < p), minlength=len(points))
-        curve[:] = _isotonic(points, drawn / mass, mass)[shown]
+        curve[:] = _core.isotonic(points, drawn / mass, mass).values[shown]
     tail = 0.5 * (1.0 - level)
     low, high = np.quantile(curves, [tail, 1.0 - tail], axis=0)
     return points[shown], low, high

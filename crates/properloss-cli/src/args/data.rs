@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use properloss_data::{Format, Missing, ReadOptions, Source, Storage, UnknownCategory};
 
+use super::{Word, one_of};
 use crate::failure::{Failure, Result};
 
 /// How a file is written.
@@ -12,8 +13,8 @@ use crate::failure::{Failure, Result};
 #[command(next_help_heading = "File options")]
 pub struct FileArgs {
     /// The format [default: found from the file].
-    #[arg(long)]
-    pub format: Option<FormatArg>,
+    #[arg(long, value_parser = one_of(FORMATS))]
+    pub format: Option<Format>,
     /// What stands between the fields of a text table: one character, or `tab`.
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<String>,
@@ -31,47 +32,27 @@ pub struct FileArgs {
     pub single_precision: bool,
 }
 
-/// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Text with commas.
-    Csv,
-    /// Text with tabs.
-    Tsv,
-    /// Apache Parquet.
-    Parquet,
-    /// `label index:value ...`
-    Libsvm,
-    /// The image format of MNIST.
-    Idx,
-}
+const FORMATS: &[Word<Format>] = &[
+    ("csv", "Text with commas", Format::Csv),
+    ("tsv", "Text with tabs", Format::Tsv),
+    ("parquet", "Apache Parquet", Format::Parquet),
+    ("libsvm", "`label index:value ...`", Format::Libsvm),
+    ("idx", "The image format of MNIST", Format::Idx),
+];
 
 /// What to do with a category that did not occur at training.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct UnknownArg {
     /// What to do with a category that did not occur at training; zeros are counted.
-    #[arg(long, value_enum, default_value_t = UnknownRule::Zeros)]
-    pub unknown_category: UnknownRule,
+    #[arg(id = "unknown_category", long = "unknown-category", value_name = "UNKNOWN_CATEGORY")]
+    #[arg(value_parser = one_of(UNKNOWN), default_value = "zeros")]
+    pub rule: UnknownCategory,
 }
 
-/// The rule for unknown categories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UnknownRule {
-    /// Refuse it, naming its place.
-    Error,
-    /// Encode it as none of the known ones.
-    Zeros,
-}
-
-impl UnknownArg {
-    /// As the readers take it.
-    pub fn rule(self) -> UnknownCategory {
-        match self.unknown_category {
-            UnknownRule::Error => UnknownCategory::Error,
-            UnknownRule::Zeros => UnknownCategory::Zeros,
-        }
-    }
-}
+const UNKNOWN: &[Word<UnknownCategory>] = &[
+    ("error", "Refuse it, naming its place", UnknownCategory::Error),
+    ("zeros", "Encode it as none of the known ones", UnknownCategory::Zeros),
+];
 
 /// The roles of the columns.
 #[derive(Debug, Clone, Args)]
@@ -105,8 +86,9 @@ pub struct DataArgs {
     #[arg(long, value_name = "COLUMN", help_heading = "Data options")]
     pub categorical: Vec<String>,
     /// What to do with a missing value.
-    #[arg(long, value_enum, default_value_t = MissingArg::Error, help_heading = "Data options")]
-    pub missing: MissingArg,
+    #[arg(long, value_parser = one_of(MISSING), default_value = "error")]
+    #[arg(help_heading = "Data options")]
+    pub missing: Missing,
     /// A text that stands for a missing value, instead of the usual ones; may be repeated.
     #[arg(long, value_name = "TEXT", help_heading = "Data options")]
     pub missing_word: Vec<String>,
@@ -118,28 +100,17 @@ pub struct DataArgs {
     pub features: Option<usize>,
 }
 
-/// The rule for missing values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MissingArg {
-    /// Refuse it, naming its place.
-    Error,
-    /// Fill it with the mean of the column.
-    Mean,
-    /// Leave the row out.
-    Drop,
-}
+const MISSING: &[Word<Missing>] = &[
+    ("error", "Refuse it, naming its place", Missing::Error),
+    ("mean", "Fill it with the mean of the column", Missing::Mean),
+    ("drop", "Leave the row out", Missing::Drop),
+];
 
 impl FileArgs {
     /// As the readers take it.
     pub fn options(&self) -> Result<ReadOptions> {
         let mut options = ReadOptions::default();
-        options.format = self.format.map(|format| match format {
-            FormatArg::Csv => Format::Csv,
-            FormatArg::Tsv => Format::Tsv,
-            FormatArg::Parquet => Format::Parquet,
-            FormatArg::Libsvm => Format::Libsvm,
-            FormatArg::Idx => Format::Idx,
-        });
+        options.format = self.format;
         options.delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;
         options.header = !self.no_header;
         options.zero_based = self.zero_based;
@@ -162,11 +133,7 @@ impl DataArgs {
         options.group.clone_from(&self.group);
         options.ignore.extend(self.group.iter().filter(|g| !self.ignore.contains(g)).cloned());
         options.categorical.clone_from(&self.categorical);
-        options.missing = match self.missing {
-            MissingArg::Error => Missing::Error,
-            MissingArg::Mean => Missing::Mean,
-            MissingArg::Drop => Missing::Drop,
-        };
+        options.missing = self.missing;
         if !self.missing_word.is_empty() {
             options.missing_words.clone_from(&self.missing_word);
         }
@@ -180,7 +147,7 @@ fn delimiter(text: &str) -> Result<u8> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         &[byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(byte),
-        _ => Err(Failure::user(
+        _ => Err(Failure::usage(
             format!("--delimiter is {text:?}; it must be one ASCII character"),
             "for a tab, pass --delimiter tab",
         )),

@@ -9,14 +9,16 @@ mod train;
 
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use properloss::proper::ScoreKind;
 
 pub use data::{DataArgs, FileArgs, UnknownArg, source};
 pub use export::{ExportArgs, ExportFormat};
 #[cfg(feature = "download")]
 pub use get::{DataCommand, GetArgs, ImageSet};
 pub use inputs::inputs;
-pub use train::{Smoothness, TrainArgs, TransferOptions};
+pub use train::{Smoothness, TrainArgs};
 
 /// Learn a classifier together with its proper loss.
 #[derive(Debug, Parser)]
@@ -44,6 +46,15 @@ pub struct Cli {
     #[arg(long, value_name = "SIZE", global = true, value_parser = bytes)]
     #[arg(help_heading = "Global options")]
     pub memory: Option<u64>,
+}
+
+/// A word of the command line, what it means, and the value that it stands for.
+type Word<T> = (&'static str, &'static str, T);
+
+/// One of some words; no other comes through.
+fn one_of<T: Copy + Send + Sync>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
+    train::any(words.iter().map(|(word, meaning, _)| (*word, *meaning)))
+        .map(|word| words.iter().find(|(known, ..)| *known == word).unwrap_or(&words[0]).2)
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
@@ -262,7 +273,7 @@ pub struct TransferArgs {
     #[command(flatten)]
     pub data_args: DataArgs,
     #[command(flatten)]
-    pub train: TransferOptions,
+    pub train: TrainArgs<true>,
 }
 
 /// Arguments of `inspect`.
@@ -304,8 +315,8 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "COLUMN")]
     pub score: Option<String>,
     /// What the scores are.
-    #[arg(long, value_enum, default_value_t = KindArg::Auto)]
-    pub kind: KindArg,
+    #[arg(long, value_parser = one_of(KINDS), default_value = "auto")]
+    pub kind: ScoreKind,
     /// Calibrate the scores of this file [default: those of DATA].
     #[arg(long, value_name = "FILE")]
     pub apply: Option<PathBuf>,
@@ -332,16 +343,11 @@ pub struct CalibrateArgs {
     pub data_args: DataArgs,
 }
 
-/// What goes into a calibration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum KindArg {
-    /// Probabilities if all of them lie in [0, 1], else scores.
-    Auto,
-    /// Any numbers, larger for positives.
-    Scores,
-    /// Numbers from 0 to 1.
-    Probabilities,
-}
+const KINDS: &[Word<ScoreKind>] = &[
+    ("auto", "Probabilities if all of them lie in [0, 1], else scores", ScoreKind::Auto),
+    ("scores", "Any numbers, larger for positives", ScoreKind::Scores),
+    ("probabilities", "Numbers from 0 to 1", ScoreKind::Probabilities),
+];
 
 /// Arguments of `synth`.
 #[derive(Debug, Args)]

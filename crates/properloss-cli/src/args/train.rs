@@ -1,6 +1,6 @@
 //! Options of the trainers: made from the core's registry of methods.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use properloss::train::registry::{method, methods};
@@ -8,9 +8,10 @@ use properloss::train::{Kind, Method, OptionSpec, Settings, Value};
 
 use crate::failure::{Failure, Result};
 
-/// The method that was chosen, if any, and the options that were given.
+/// The method that was chosen, if any, and the options that were given. For `transfer` the method is `canonical`, and
+/// the loss brings the link.
 #[derive(Debug, Clone, Default)]
-pub struct TrainArgs {
+pub struct TrainArgs<const TRANSFER: bool = false> {
     /// The name of the method.
     pub method: Option<String>,
     /// The options on the command line.
@@ -18,12 +19,12 @@ pub struct TrainArgs {
 }
 
 /// Every option of every method once, in the order of the registry.
-fn options() -> Vec<(OptionSpec, Vec<Method>)> {
+fn options(transfer: bool) -> Vec<(OptionSpec, Vec<Method>)> {
     let mut options: Vec<(OptionSpec, Vec<Method>)> = Vec::new();
-    for method in methods() {
+    for method in methods().into_iter().filter(|method| !transfer || method.name == "canonical") {
         for option in &method.options {
-            // Chosen by the command for all that draws random numbers.
-            if option.name == "seed" {
+            // The seed is chosen by the command for all that draws random numbers.
+            if option.name == "seed" || (transfer && option.name == "link") {
                 continue;
             }
             match options.iter_mut().find(|(known, _)| known.name == option.name) {
@@ -45,7 +46,7 @@ fn flag_name(option: &OptionSpec) -> String {
 }
 
 /// The help of an option: what it does, who takes it, its defaults.
-fn help(option: &OptionSpec, takers: &[Method]) -> String {
+fn help(option: &OptionSpec, takers: &[Method], transfer: bool) -> String {
     let mut text = match option.default {
         Some(Value::Flag(true)) => {
             format!("No {}", option.name.strip_prefix("fit_").unwrap_or(option.name))
@@ -54,8 +55,9 @@ fn help(option: &OptionSpec, takers: &[Method]) -> String {
     };
     let names =
         |takers: &[&Method]| takers.iter().map(|method| method.name).collect::<Vec<_>>().join(", ");
-    let all: Vec<&Method> = takers.iter().collect();
-    text += &format!(" ({})", names(&all));
+    if !transfer {
+        text += &format!(" ({})", names(&takers.iter().collect::<Vec<_>>()));
+    }
     let mut defaults: Vec<(String, Vec<&Method>)> = Vec::new();
     for taker in takers {
         let Some(Some(value)) = taker.option(option.name).map(|option| &option.default) else {
@@ -80,74 +82,18 @@ fn help(option: &OptionSpec, takers: &[Method]) -> String {
     text
 }
 
-impl Args for TrainArgs {
-    fn augment_args(command: Command) -> Command {
-        let names: Vec<&'static str> = methods().iter().map(|method| method.name).collect();
-        let summaries: Vec<clap::builder::PossibleValue> = methods()
-            .iter()
-            .map(|method| clap::builder::PossibleValue::new(method.name).help(method.summary))
-            .collect();
-        debug_assert_eq!(names.len(), summaries.len());
-        let mut command = command.next_help_heading("Training options").arg(
-            Arg::new("method")
-                .long("method")
-                .value_parser(PossibleValuesParser::new(summaries))
-                .help(format!("What is learned, and how [default: {}]", names[0])),
-        );
-        for (option, takers) in options() {
-            command = command.arg(argument(&option, help(&option, &takers)));
-        }
-        command.next_help_heading(None::<&str>)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for TrainArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        let mut args = Self::default();
-        args.update_from_arg_matches(matches)?;
-        Ok(args)
-    }
-
-    fn update_from_arg_matches(
-        &mut self,
-        matches: &ArgMatches,
-    ) -> std::result::Result<(), clap::Error> {
-        self.method = matches.get_one::<String>("method").cloned();
-        self.given = given(matches, options().into_iter().map(|(option, _)| option))?;
-        Ok(())
-    }
-}
-
-/// The options of `transfer`: those of a fit under a given loss.
-#[derive(Debug, Clone, Default)]
-pub struct TransferOptions(pub TrainArgs);
-
-/// What `canonical` takes, but the link, which the loss brings.
-fn transfer_options() -> Vec<OptionSpec> {
-    let canonical = methods().into_iter().find(|method| method.name == "canonical");
-    let options = canonical.map(|method| method.options).unwrap_or_default();
-    options.into_iter().filter(|option| !["seed", "link"].contains(&option.name)).collect()
-}
-
-impl Args for TransferOptions {
+impl<const TRANSFER: bool> Args for TrainArgs<TRANSFER> {
     fn augment_args(command: Command) -> Command {
         let mut command = command.next_help_heading("Training options");
-        for option in transfer_options() {
-            let default = match (&option.default, &option.kind) {
-                (Some(_), Kind::Flag) | (None, _) => String::new(),
-                (Some(value), _) => format!(" [default: {value}]"),
-            };
-            let help = match option.default {
-                Some(Value::Flag(true)) => {
-                    format!("No {}", option.name.strip_prefix("fit_").unwrap_or(option.name))
-                }
-                _ => format!("{}{default}", option.help),
-            };
-            command = command.arg(argument(&option, help));
+        if !TRANSFER {
+            let methods = methods();
+            let words = methods.iter().map(|method| (method.name, method.summary));
+            let help = format!("What is learned, and how [default: {}]", methods[0].name);
+            command =
+                command.arg(Arg::new("method").long("method").value_parser(any(words)).help(help));
+        }
+        for (option, takers) in options(TRANSFER) {
+            command = command.arg(argument(&option, help(&option, &takers, TRANSFER)));
         }
         command.next_help_heading(None::<&str>)
     }
@@ -157,10 +103,15 @@ impl Args for TransferOptions {
     }
 }
 
-impl FromArgMatches for TransferOptions {
+/// One of some words, each with what it means.
+pub fn any(words: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    PossibleValuesParser::new(words.map(|(word, meaning)| PossibleValue::new(word).help(meaning)))
+}
+
+impl<const TRANSFER: bool> FromArgMatches for TrainArgs<TRANSFER> {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        let given = given(matches, transfer_options())?;
-        Ok(Self(TrainArgs { method: None, given }))
+        let method = if TRANSFER { None } else { matches.get_one::<String>("method").cloned() };
+        Ok(Self { method, given: given(matches, options(TRANSFER))? })
     }
 
     fn update_from_arg_matches(
@@ -177,12 +128,7 @@ fn argument(option: &OptionSpec, help: String) -> Arg {
     let arg = Arg::new(option.name).long(flag_name(option)).help(help);
     let arg = match option.kind {
         Kind::Flag => arg.action(ArgAction::SetTrue),
-        Kind::Choice(words) => {
-            let words = words
-                .iter()
-                .map(|(word, meaning)| clap::builder::PossibleValue::new(*word).help(*meaning));
-            arg.value_parser(PossibleValuesParser::new(words))
-        }
+        Kind::Choice(words) => arg.value_parser(any(words.iter().copied())),
         Kind::Count(_) => arg.value_name("N"),
         Kind::Number { .. } => arg.value_name("X"),
         Kind::StepSize => arg.value_name("STEP"),
@@ -196,10 +142,10 @@ fn argument(option: &OptionSpec, help: String) -> Arg {
 /// The options that stand on the command line.
 fn given(
     matches: &ArgMatches,
-    options: impl IntoIterator<Item = OptionSpec>,
+    options: Vec<(OptionSpec, Vec<Method>)>,
 ) -> std::result::Result<Settings, clap::Error> {
     let mut given = Settings::new();
-    for option in options {
+    for (option, _) in options {
         if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
             continue;
         }
@@ -222,7 +168,7 @@ fn given(
     Ok(given)
 }
 
-impl TrainArgs {
+impl<const TRANSFER: bool> TrainArgs<TRANSFER> {
     /// The method that was chosen, or this one.
     pub fn method_or(&self, name: &str) -> Result<Method> {
         Ok(method(self.method.as_deref().unwrap_or(name))?)
@@ -231,7 +177,7 @@ impl TrainArgs {
     /// The options of a method among those given. One that it does not take is a mistake, not to be
     /// passed over.
     pub fn settings(&self, method: &Method) -> Result<Settings> {
-        for (option, _) in options() {
+        for (option, _) in options(TRANSFER) {
             if self.given.contains_key(option.name) && method.option(option.name).is_none() {
                 let taken: Vec<String> = method
                     .options

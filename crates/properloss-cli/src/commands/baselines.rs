@@ -1,7 +1,7 @@
 //! What a method has to beat: logistic regression with a cross-validated penalty, and the two usual
 //! calibrations of its held-out scores.
 
-use properloss::chain::isotonic;
+use properloss::chain::{ScoreOrder, isotonic};
 use properloss::metrics::log_loss;
 use properloss::sample::{Matrix, Sample};
 use properloss::train::registry::method;
@@ -150,24 +150,13 @@ impl LogisticCv {
 
     /// Scores and values of isotonic regression, equal scores taken together.
     fn isotonic(&self) -> Result<Vec<(f64, f64)>> {
-        let mut order: Vec<usize> = (0..self.held_out.len()).collect();
-        order.sort_by(|&a, &b| self.held_out[a].total_cmp(&self.held_out[b]));
-        let (mut z, mut mean, mut weights): (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();
-        for i in order {
-            let (w, y) = (self.weight(i), f64::from(self.labels[i]));
-            if z.last() == Some(&self.held_out[i]) {
-                let last = z.len() - 1;
-                let sum = weights[last] + w;
-                mean[last] += (y - mean[last]) * w / sum;
-                weights[last] = sum;
-            } else {
-                z.push(self.held_out[i]);
-                mean.push(y);
-                weights.push(w);
-            }
-        }
-        let values = isotonic(&mean, Some(&weights))?;
-        Ok(z.into_iter().zip(values).collect())
+        let (mut order, mut means, mut weights) = (ScoreOrder::new(), Vec::new(), Vec::new());
+        order.update(&self.held_out)?;
+        order.group_weights(self.weights.as_deref(), &mut weights)?;
+        let label = |i: usize| f64::from(self.labels[i]);
+        order.group_means(self.weights.as_deref(), label, &mut means)?;
+        let values = isotonic(&means, Some(&weights))?;
+        Ok(order.scores().iter().copied().zip(values).collect())
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::fit::guarantee_words;
 use super::predict::quoted;
 use super::{check_model, label_words, load_groups, meant_weights, rows_as_json, several};
-use crate::args::{CalibrateArgs, KindArg, source};
+use crate::args::{CalibrateArgs, source};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Stream, Talk, check_distinct, check_inputs, is_stdout, print};
 use crate::progress::Progress;
@@ -75,7 +75,7 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
         dataset.features.copy_row(i, std::slice::from_mut(score));
     }
     let outside = scores.iter().position(|score| !(0.0..=1.0).contains(score));
-    if let (KindArg::Probabilities, Some(i)) = (args.kind, outside) {
+    if let (ScoreKind::Probabilities, Some(i)) = (args.kind, outside) {
         let (file, column) = (args.data.display(), dataset.encoder.feature_name(0));
         return Err(Failure::user(
             format!("{file}, row {}, column {column:?}: {} is not a probability", i + 1, scores[i]),
@@ -91,11 +91,7 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
                 Folds::Grouped { groups: groups.clone(), count: args.cv, seed: args.seed }
             }
         })
-        .with_kind(match args.kind {
-            KindArg::Auto => ScoreKind::Auto,
-            KindArg::Scores => ScoreKind::Scores,
-            KindArg::Probabilities => ScoreKind::Probabilities,
-        })
+        .with_kind(args.kind)
         .with_smoothness(match &args.smoothness {
             Some(given) => given.0.clone(),
             None => Calibrator::default().smoothness,
@@ -142,28 +138,8 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             "the calibration is of probabilities; pass --kind scores if they are scores",
         ));
     }
-    let mut text = String::new();
-    if !as_json {
-        let names = args.keep.iter().map(|name| quoted(name)).chain(["probability".to_owned()]);
-        text.push_str(&names.collect::<Vec<_>>().join(","));
-        text.push('\n');
-    }
-    for (i, p) in calibration.probabilities(&scores)?.into_iter().enumerate() {
-        let kept = kept.get(i * args.keep.len()..(i + 1) * args.keep.len()).unwrap_or_default();
-        if as_json {
-            let mut object: serde_json::Map<String, Value> =
-                args.keep.iter().cloned().zip(kept.iter().map(|text| json!(text))).collect();
-            object.insert("probability".into(), json!(p));
-            text.push_str(&format!("{}\n", Value::Object(object)));
-        } else {
-            for field in kept {
-                text.push_str(&quoted(field));
-                text.push(',');
-            }
-            text.push_str(&format!("{p:?}\n"));
-        }
-    }
-    out.write(&text)?;
+    let (p, names) = (calibration.probabilities(&scores)?, ["probability".to_owned()]);
+    out.write(&table(&p, &names, |p| json!(p[0]), (&args.keep, &kept), as_json))?;
     out.finish()?;
     if talk.json && args.out.as_deref().is_some_and(|path| !is_stdout(path)) {
         print(&format!("{summary:#}\n"))?;
@@ -179,6 +155,35 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
         certificate.words().join("\n"),
     ));
     Ok(())
+}
+
+/// Rows of probabilities behind the columns that were kept: CSV under these names, or JSON lines with what
+/// `value` makes of a row.
+pub(super) fn table(
+    probabilities: &[f64],
+    names: &[String],
+    value: impl Fn(&[f64]) -> Value,
+    (keep, kept): (&[String], &[String]),
+    as_json: bool,
+) -> String {
+    let line = |fields: Vec<String>| format!("{}\n", fields.join(","));
+    let mut text = String::new();
+    if !as_json {
+        text.push_str(&line(keep.iter().chain(names).map(|name| quoted(name)).collect()));
+    }
+    for (i, p) in probabilities.chunks_exact(names.len()).enumerate() {
+        let kept = &kept[i * keep.len()..(i + 1) * keep.len()];
+        if as_json {
+            let mut object: serde_json::Map<String, Value> =
+                keep.iter().cloned().zip(kept.iter().map(|text| json!(text))).collect();
+            object.insert("probability".into(), value(p));
+            text.push_str(&format!("{}\n", Value::Object(object)));
+        } else {
+            let own = p.iter().map(|p| format!("{p:?}"));
+            text.push_str(&line(kept.iter().map(|text| quoted(text)).chain(own).collect()));
+        }
+    }
+    text
 }
 
 /// The rows of a file of scores, with the texts of the kept columns.

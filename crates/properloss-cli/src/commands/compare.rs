@@ -88,7 +88,7 @@ fn chosen(names: &[String]) -> Result<Vec<Candidate>> {
         Some(baseline) => Ok(Candidate::Baseline(baseline)),
         None => method(name).map(Candidate::Method).map_err(|error| {
             let message = error.to_string();
-            Failure::user(message, "or a baseline, logistic-cv, platt, isotonic; or paper, or all")
+            Failure::usage(message, "or a baseline, logistic-cv, platt, isotonic; or paper, or all")
         }),
     };
     wanted.iter().map(candidate).collect()

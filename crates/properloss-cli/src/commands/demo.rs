@@ -111,7 +111,7 @@ impl Demo<'_> {
         let family = SingleIndex::new(5, 2.0, 7)?;
         let make = |rows, seed| family.generate_with_link("cloglog", &Cloglog, rows, seed);
         let (train, test) = (make(FEW, 5)?.dataset, make(self.rows, 6)?.dataset);
-        let link = learned.link.spec().build()?;
+        let link = learned.link.build()?;
         let learned = [("link".to_owned(), Setting::Link(link.spec()))].into_iter().collect();
         let trainers = [
             ("the learned loss", Training::new(method("canonical")?, learned)),
@@ -145,7 +145,7 @@ impl Demo<'_> {
         ))?;
         let results = self.compare(&Round::folded(&dataset, None, 5, 0)?)?;
         self.keep("breast-cancer", &dataset, |model| {
-            let link = model.link.spec().build().ok()?;
+            let link = model.link.build().ok()?;
             Some(("sigmoid, same quartiles", Box::new(matched_sigmoid(&*link))))
         })?;
         Ok(json!({"methods": json_of(&results)}))
@@ -189,7 +189,7 @@ impl Demo<'_> {
 
     /// What was learned, in plain words.
     fn learned(&self, model: &ModelFile, report: &LinkReport) -> Result<()> {
-        let link = model.link.spec().build()?;
+        let link = model.link.build()?;
         let mut text = format!(
             "\n   learned by {}: u(0) = {}, probability 1/2 at score {}.",
             model.fitted.method,

@@ -29,7 +29,7 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
         let data = source(&args.data)?;
         let encoder = labelled(file.labelled_encoder()?, args.label.as_deref(), &data, &options)?;
-        read_encoded(&data, &weighed(encoder, args), args.unknown.rule(), &options)?
+        read_encoded(&data, &weighed(encoder, args), args.unknown.rule, &options)?
     };
     unknown_words(dataset.description.unknown_categories, talk);
     let scores = model.scores(dataset.matrix()?)?;

@@ -16,7 +16,7 @@ use crate::output::{Talk, check_inputs, print, stdout_failure};
 pub fn run(args: &ExportArgs, talk: Talk) -> Result<()> {
     check_inputs([&args.model], [&args.out])?;
     let format = format_of(args)?;
-    let rule = args.unknown.rule();
+    let rule = args.unknown.rule;
     let model = match ClassModelFile::read_if_several(&args.model)? {
         Some(file) => Export::Several(ClassExportable::from_model(&file, rule)?),
         None => Export::Two(Exportable::from_model(&ModelFile::read(&args.model)?, rule)?),
@@ -56,7 +56,7 @@ fn format_of(args: &ExportArgs) -> Result<ExportFormat> {
     };
     if format != ExportFormat::Onnx && (args.portable || args.float32) {
         let option = if args.portable { "--portable" } else { "--float32" };
-        return Err(Failure::user(
+        return Err(Failure::usage(
             format!("{option} is for --format onnx"),
             format!("leave out {option}"),
         ));

@@ -146,7 +146,7 @@ impl Outputs<'_> {
         }
         for path in self.certificates {
             if !matches!(extension(path), "json" | "csv" | "svg") {
-                return Err(Failure::user(
+                return Err(Failure::usage(
                     format!("{}: not a kind of certificate file", path.display()),
                     "end its name in .json, .csv or .svg",
                 ));

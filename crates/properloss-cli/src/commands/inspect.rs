@@ -1,6 +1,7 @@
 //! `inspect`: what a model file or a loss file holds.
 
-use properloss_data::model_file::{AnyFile, ClassModelFile, Fitted, ModelFile, Scaling, read_any};
+use properloss::design::FittedScaling;
+use properloss_data::model_file::{AnyFile, ClassModelFile, Fitted, ModelFile, read_any};
 use properloss_report::{matched_sigmoid, svg};
 use serde_json::json;
 
@@ -103,7 +104,7 @@ fn provenance(fitted: &Fitted) -> String {
 fn weights(model: &ModelFile) -> String {
     const ROWS: usize = 10;
     let (deviations, name) = match &model.preprocessing.scaling {
-        Scaling::Standardise { factor, .. } => {
+        FittedScaling::Standardise { factor, .. } => {
             let deviation = |f: &f64| if *f > 0.0 { 1.0 / f } else { 0.0 };
             (factor.iter().map(deviation).collect(), "per deviation")
         }

@@ -216,7 +216,7 @@ fn check_extension(path: Option<&Path>, known: &[&str], hint: &str) -> Result<()
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
     if TELLING.contains(&extension.as_str()) && !known.contains(&extension.as_str()) {
         let message = format!("{}: not written as .{extension}", path.display());
-        return Err(crate::failure::Failure::user(message, hint));
+        return Err(Failure::usage(message, hint));
     }
     Ok(())
 }

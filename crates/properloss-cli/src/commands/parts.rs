@@ -60,7 +60,7 @@ impl<L: Labelled> Parts<L> {
     ) -> Result<Self> {
         if let Some(path) = &args.file {
             let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-            let test = L::read_alike(&dataset, &source(path)?, args.unknown.rule(), options)?;
+            let test = L::read_alike(&dataset, &source(path)?, args.unknown.rule, options)?;
             unknown_words(test.description.unknown_categories, talk);
             return Ok(Self { train: dataset, groups, test: Some(test) });
         }

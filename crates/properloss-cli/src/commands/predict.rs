@@ -29,7 +29,7 @@ const ROWS: usize = 4096;
 /// Runs the command.
 pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
     if !(0.0..=1.0).contains(&args.threshold) {
-        return Err(Failure::user(
+        return Err(Failure::usage(
             format!("--threshold is {}; it must be in [0, 1]", args.threshold),
             "pass a probability, such as --threshold 0.5",
         ));
@@ -147,7 +147,7 @@ fn each_row(
         }
         add(row, kept)
     };
-    let (rule, from_stdin) = (args.unknown.rule(), args.data == Path::new("-"));
+    let (rule, from_stdin) = (args.unknown.rule, args.data == Path::new("-"));
     let text = matches!(options.format, None | Some(Format::Csv | Format::Tsv));
     let name = Path::new("standard input");
     let mut start = Vec::new();

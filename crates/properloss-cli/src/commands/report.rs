@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use properloss::sample::Matrix;
-use properloss_data::read::{for_each_labelled_row, open_table, read_encoded};
+use properloss_data::read::{for_each_labelled_row, open_table, read_encoded_examples};
 use properloss_data::table::Table;
-use properloss_data::{Dataset, Encoder, Format, Source, UnknownCategory};
+use properloss_data::{
+    ClassLabel, Encoder, Examples, Format, LabelledRows, Source, UnknownCategory,
+};
 use properloss_report::{ClassSubject, Measured, Moments, Subject, page};
 use serde_json::json;
 
@@ -98,68 +100,84 @@ fn of_two(of: &Rows<'_>, args: &ReportArgs, talk: Talk) -> Result<(String, usize
         }
         tell_apart([&mut first.name, &mut second.name], paths);
     }
-    let mut scored = Vec::new();
+    let mut rows = Vec::new();
     for subject in &mut subjects {
-        scored.push(score(subject, data, args, talk)?);
+        let Some(file) = &subject.file else {
+            return Err(Failure::Internal("a model file without a model".into()));
+        };
+        let (model, encoder) = (file.model()?, file.labelled_encoder()?);
+        let score = |matrix: &Matrix<'_>| Ok(model.scores(*matrix)?);
+        let found = scored(&subject.name, encoder, data, args, talk, score)?;
+        let labels: Vec<u8> = found.labels.iter().map(|&y| u8::from(y != 0)).collect();
+        subject.deviations = Some(found.deviations.clone());
+        rows.push((labels, found));
     }
     let measured: Vec<Measured<'_>> = subjects
         .iter()
-        .zip(&scored)
-        .map(|(subject, rows)| Measured {
+        .zip(&rows)
+        .map(|(subject, (labels, found))| Measured {
             subject,
-            scores: &rows.scores,
-            labels: &rows.labels,
-            weights: rows.weights.as_deref(),
+            scores: &found.scores,
+            labels,
+            weights: found.weights.as_deref(),
         })
         .collect();
     let html = page(&measured[0], measured.get(1), name)?;
-    Ok((html, scored[0].labels.len()))
+    Ok((html, rows[0].0.len()))
 }
 
-/// The rows of a file as a model scores them.
-struct Scored {
-    scores: Vec<f64>,
-    labels: Vec<u8>,
-    weights: Option<Vec<f64>>,
+/// The scores of labelled rows, and the deviations of their columns.
+pub(super) struct Scored {
+    pub scores: Vec<f64>,
+    pub labels: Vec<u32>,
+    pub weights: Option<Vec<f64>>,
+    pub deviations: Vec<f64>,
 }
 
-/// Tables are scored block by block and not held; other formats are read whole.
-fn score(subject: &mut Subject, data: &Source, args: &ReportArgs, talk: Talk) -> Result<Scored> {
-    let Some(file) = &subject.file else {
-        return Err(Failure::Internal("a model file without a model".into()));
-    };
-    let options = args.file.options()?;
-    let model = file.model()?;
-    let encoder = labelled(file.labelled_encoder()?, args.label.as_deref(), data, &options)?;
+/// Rows as an encoder makes them, through `score`: images and sparse rows at once, tables block by block.
+pub(super) fn scored(
+    name: &str,
+    encoder: Encoder,
+    data: &Source,
+    args: &ReportArgs,
+    talk: Talk,
+    mut score: impl FnMut(&Matrix<'_>) -> Result<Vec<f64>>,
+) -> Result<Scored> {
+    let (options, rule) = (args.file.options()?, args.unknown.rule);
+    let encoder = labelled(encoder, args.label.as_deref(), data, &options)?;
     let format = options.format_of(data)?;
-    let progress = Progress::spinner(talk, &format!("measuring {}", subject.name));
-    let mut moments = Moments::default();
-    let rule = args.unknown.rule();
-    let rows = if matches!(format, Format::Libsvm | Format::Idx) {
-        let dataset = read_encoded(data, &encoder, rule, &options)?;
-        let scores = model.scores(dataset.matrix()?)?;
-        moments.add(&dataset.matrix()?, dataset.weights.as_deref());
-        let Dataset { labels, weights, .. } = dataset;
-        Scored { scores, labels, weights }
+    let progress = Progress::spinner(talk, &format!("measuring {name}"));
+    let (mut moments, mut scores) = (Moments::default(), Vec::new());
+    let mut visit = |matrix: &Matrix<'_>, weights: Option<&[f64]>| -> Result<()> {
+        scores.extend(score(matrix)?);
+        moments.add(matrix, weights);
+        Ok(())
+    };
+    let (labels, weights) = if matches!(format, Format::Libsvm | Format::Idx) {
+        match read_encoded_examples(data, &encoder, rule, &options)? {
+            Examples::Two(rows) => whole(rows, visit)?,
+            Examples::Several(rows) => whole(rows, visit)?,
+        }
     } else {
         let table = open_table(data, format, &options)?;
-        let mut scores = Vec::new();
-        let (labels, weights) =
-            stream(table, &encoder, rule, talk, progress, |matrix, weights| {
-                scores.extend(model.scores(*matrix)?);
-                moments.add(matrix, weights);
-                Ok(())
-            })?;
-        Scored { scores, labels: labels.into_iter().map(|y| u8::from(y != 0)).collect(), weights }
+        stream(table, &encoder, rule, talk, progress, &mut visit)?
     };
-    check_scored(data, rows.labels.len(), &rows.scores)?;
-    subject.deviations = Some(moments.deviations());
-    Ok(rows)
+    check_scored(data, labels.len(), &scores)?;
+    Ok(Scored { scores, labels, weights, deviations: moments.deviations() })
+}
+
+/// The labels and weights of rows that are all there, after a visit to them.
+fn whole<L: ClassLabel>(
+    rows: LabelledRows<L>,
+    mut visit: impl FnMut(&Matrix<'_>, Option<&[f64]>) -> Result<()>,
+) -> Result<(Vec<u32>, Option<Vec<f64>>)> {
+    visit(&rows.matrix()?, rows.weights.as_deref())?;
+    Ok((rows.labels.iter().map(|label| label.class() as u32).collect(), rows.weights))
 }
 
 /// The labelled rows of a table in blocks that are not held: the features of each, row after row, with the
 /// labels and weights so far. Returns all labels and weights, and says which categories were unknown.
-pub(super) fn stream(
+fn stream(
     table: Box<dyn Table>,
     encoder: &Encoder,
     rule: UnknownCategory,
@@ -202,7 +220,7 @@ pub(super) fn stream(
 }
 
 /// Rows without a label, and scores that overflow.
-pub(super) fn check_scored(data: &Source, rows: usize, scores: &[f64]) -> Result<()> {
+fn check_scored(data: &Source, rows: usize, scores: &[f64]) -> Result<()> {
     if rows == 0 {
         return Err(properloss_data::Error::NoRows { file: data.name().to_path_buf() }.into());
     }

@@ -10,7 +10,7 @@ use properloss::train::Model;
 use properloss_data::fit_memory;
 use properloss_data::memory::{Budget, shown_bytes};
 use properloss_data::stream::{
-    BlockFile, Cached, Destination, Fingerprint, Scan, block_bytes, cache, format_of, write_encoded,
+    BlockFile, Cached, Destination, Fingerprint, Scan, block_bytes, cache, write_encoded,
 };
 use properloss_data::training::Training;
 use properloss_data::{Examples, ReadOptions, Source, read_examples};
@@ -52,7 +52,7 @@ pub(super) fn rows(
             ));
         }
         let memory = Budget::or_machine(limit).bytes();
-        let fingerprint = Fingerprint::of(source, format_of(source, options)?, options)?;
+        let fingerprint = Fingerprint::of(source, options.format_of(source)?, options)?;
         let most = block_bytes(memory);
         if let Some(cached) = cache::open(directory, &fingerprint, most)? {
             let file = cache::file_in(directory);
@@ -70,7 +70,7 @@ pub(super) fn rows(
     let Some(limit) = limit else {
         return Ok(Rows::Memory(Box::new(in_memory(source, options, training)?)));
     };
-    if format_of(source, options)? == properloss_data::Format::Idx {
+    if options.format_of(source)? == properloss_data::Format::Idx {
         return Ok(Rows::Memory(Box::new(read_examples(source, options)?)));
     }
     let scan = Scan::new(source, options)?;
@@ -230,7 +230,7 @@ fn test(
 ) -> Result<Summary> {
     let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
     let memory = Budget::or_machine(crate::memory::given()).bytes();
-    let (source, unknown) = (source(path)?, args.test.unknown.rule());
+    let (source, unknown) = (source(path)?, args.test.unknown.rule);
     let rows = write_encoded(&source, &cached.encoder, unknown, options, block_bytes(memory))?;
     unknown_words(rows.description.unknown_categories, talk);
     measure(model, &rows.blocks)

@@ -15,7 +15,7 @@ use properloss_data::training::Training;
 pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     check_inputs([&args.loss, &args.data].into_iter().chain(&args.test.file), [&args.out])?;
     let canonical = method("canonical")?;
-    let mut settings = args.train.0.settings(&canonical)?;
+    let mut settings = args.train.settings(&canonical)?;
     let loss = match read_any(&args.loss)? {
         AnyFile::Loss(loss) => *loss,
         AnyFile::Model(model) => model.loss(),

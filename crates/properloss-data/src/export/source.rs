@@ -1,12 +1,13 @@
 //! What is exported: the parts of a model or of a calibration that prediction needs.
 
+use properloss::design::FittedScaling;
 use properloss::link::LinkSpec;
 
 use super::link::link;
 use super::program::{Pair, Program};
 use crate::encoder::{Column, ColumnKind, Encoder, SparseColumns, Writing};
 use crate::error::{Error, Result};
-use crate::model_file::{ModelFile, Scaling, program as program_name};
+use crate::model_file::{ModelFile, program as program_name};
 use crate::options::UnknownCategory;
 
 /// A classifier as prediction sees it: `p = u(w.x + b)` on encoded columns.
@@ -95,9 +96,9 @@ impl Exportable {
             feature_names,
             weights: file.weights.clone(),
             intercept: file.intercept,
-            unit_rows: file.preprocessing.scaling == Scaling::UnitRows,
+            unit_rows: file.preprocessing.scaling == FittedScaling::UnitRows,
             margin,
-            link: file.link.spec(),
+            link: file.link.clone(),
             range,
             classes: file.classes.clone(),
             made_by: program_name(),

@@ -6,28 +6,25 @@ use serde_json::{Value, json};
 
 use super::FitCertificate;
 
+/// Points as objects of these numbers.
+macro_rules! table {
+    ($points:expr; $($field:ident),+) => {
+        $points
+            .iter()
+            .map(|point| json!({$((stringify!($field)): number(point.$field)),+}))
+            .collect::<Value>()
+    };
+}
+
 /// Numbers and tables of the default estimator.
 pub fn learned(proper: &ProperFit) -> Value {
-    let path: Vec<_> = proper
-        .path
-        .iter()
-        .map(|point| {
-            json!({
-                "scaling": number(point.scaling),
-                "c": number(point.c),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect();
     json!({
         "c": number(proper.c),
         "slope_ratio": proper.slope_ratio,
         "guarantee": proper.slope_ratio.ln(),
         "refit_share": number(proper.refit_share),
         "held_out_log_loss": proper.held_out_log_loss.map(number),
-        "path": path,
+        "path": table!(&proper.path; scaling, c, log_loss, score, weight),
         "scaling_weights": proper.scaling_weights,
         "links": links(&proper.links),
         "link_error_bound": number(proper.link_error_bound),
@@ -38,31 +35,6 @@ pub fn learned(proper: &ProperFit) -> Value {
 /// Numbers and tables of the default estimator for several classes. The guarantee: at every point the
 /// log-loss is at most that of the softmax plus `log_loss_bound = log(tau)`.
 pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
-    let path: Vec<_> = fit
-        .path
-        .iter()
-        .map(|point| {
-            json!({
-                "c": number(point.c),
-                "scale": number(point.scale),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect();
-    let ratios: Vec<_> = fit
-        .ratios
-        .iter()
-        .map(|point| {
-            json!({
-                "tau": number(point.tau),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect();
     json!({
         "c": number(fit.c),
         "tau": number(fit.tau()),
@@ -73,8 +45,8 @@ pub fn learned_of_classes(fit: &MulticlassFit) -> Value {
         "held_out_log_loss": fit.held_out_log_loss.map(number),
         "held_out_cost": number(fit.held_out_cost()),
         "link_gap": number(fit.link_gap),
-        "path": path,
-        "ratios": ratios,
+        "path": table!(&fit.path; c, scale, log_loss, score, weight),
+        "ratios": table!(&fit.ratios; tau, log_loss, score, weight),
     })
 }
 
@@ -95,17 +67,6 @@ pub fn learned_calibration(calibration: &Calibration, certificate: &FitCertifica
 }
 
 /// The smoothness of the sigmoid itself is infinite.
-fn links(points: &[LinkPoint]) -> Vec<Value> {
-    points
-        .iter()
-        .map(|point| {
-            json!({
-                "smoothness": number(point.smoothness),
-                "slope_ratio": number(point.slope_ratio),
-                "log_loss": number(point.log_loss),
-                "score": number(point.score),
-                "weight": number(point.weight),
-            })
-        })
-        .collect()
+fn links(points: &[LinkPoint]) -> Value {
+    table!(points; smoothness, slope_ratio, log_loss, score, weight)
 }

@@ -72,7 +72,7 @@ use serde_json::Value;
 pub use certificate::{FitCertificate, StoredBound, StoredCost};
 pub use history::History;
 pub use learned::{learned, learned_calibration, learned_of_classes};
-pub use link::Link;
+use link::Link;
 pub use several::{CLASS_VERSION, ClassModelFile, MixtureFile, RampFile, SoftmaxFile};
 
 use crate::atomic::write_atomically;
@@ -98,7 +98,8 @@ pub struct ModelFile {
     /// Added to every score.
     pub intercept: f64,
     /// From score to probability.
-    pub link: Link,
+    #[serde(with = "Link")]
+    pub link: LinkSpec,
     /// From a row of a table to the features that the weights are for.
     pub preprocessing: Preprocessing,
     /// The names of the features; none where the encoder has numbered columns.
@@ -119,29 +120,18 @@ pub struct Preprocessing {
     /// From columns to features.
     pub encoder: Encoder,
     /// How the features were scaled for training.
-    pub scaling: Scaling,
+    #[serde(with = "Scaling")]
+    pub scaling: FittedScaling,
 }
 
-/// How features were scaled for training; see the module's formula for what prediction does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Scaling {
-    /// Not at all.
+/// The JSON form of the core's [`FittedScaling`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FittedScaling", tag = "kind", rename_all = "kebab-case")]
+enum Scaling {
     None,
-    /// Each row divided by its norm, also at prediction; a row of zeros stays.
     UnitRows,
-    /// All rows multiplied by one number.
-    MaxNorm {
-        /// One over the largest norm of a training row.
-        factor: f64,
-    },
-    /// Each feature to mean 0 and standard deviation 1: `(x_j - mean_j) factor_j`.
-    Standardise {
-        /// The means.
-        mean: Vec<f64>,
-        /// One over the standard deviations, 0 for a constant feature.
-        factor: Vec<f64>,
-    },
+    MaxNorm { factor: f64 },
+    Standardise { mean: Vec<f64>, factor: Vec<f64> },
 }
 
 /// How a model was fitted: for people, not used at prediction.
@@ -185,7 +175,8 @@ impl Fitted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LossFile {
     /// The link.
-    pub link: Link,
+    #[serde(with = "Link")]
+    pub link: LinkSpec,
     /// The canonical loss of the link, or log-loss under it; absent: canonical where that is finite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<LossKind>,
@@ -226,17 +217,6 @@ pub fn program() -> String {
     concat!("properloss ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-impl From<FittedScaling> for Scaling {
-    fn from(scaling: FittedScaling) -> Self {
-        match scaling {
-            FittedScaling::None => Self::None,
-            FittedScaling::UnitRows => Self::UnitRows,
-            FittedScaling::MaxNorm { factor } => Self::MaxNorm { factor },
-            FittedScaling::Standardise { mean, factor } => Self::Standardise { mean, factor },
-        }
-    }
-}
-
 impl ModelFile {
     /// The file of a classifier that was fitted to encoded features.
     pub fn new(
@@ -249,9 +229,9 @@ impl ModelFile {
         Self {
             weights: model.coefficients().to_vec(),
             intercept: model.intercept(),
-            link: model.link().spec().into(),
+            link: model.link().spec(),
             feature_names: encoder.feature_names(),
-            preprocessing: Preprocessing { encoder, scaling: scaling.into() },
+            preprocessing: Preprocessing { encoder, scaling },
             classes,
             fitted,
             history: None,
@@ -278,9 +258,9 @@ impl ModelFile {
 
     /// The classifier itself.
     pub fn model(&self) -> Result<Model> {
-        let link = self.link.spec().build()?;
+        let link = self.link.build()?;
         let model = Model::new(self.weights.clone(), self.intercept, link)?;
-        let on_unit_rows = self.preprocessing.scaling == Scaling::UnitRows;
+        let on_unit_rows = self.preprocessing.scaling == FittedScaling::UnitRows;
         Ok(if on_unit_rows { model.on_unit_rows() } else { model })
     }
 
@@ -295,7 +275,7 @@ impl ModelFile {
         // The loss that the weights were fitted under, if one was asked for.
         let asked = self.fitted.options.get("loss_kind").and_then(Value::as_str);
         let link = self.link.clone();
-        let kind = match (asked.and_then(LossKind::from_name), link.spec().build()) {
+        let kind = match (asked.and_then(LossKind::from_name), link.build()) {
             (Some(LossKind::Composite), _) => LossKind::Composite,
             (_, Ok(link)) => LossKind::of(&*link),
             (_, Err(_)) => LossKind::Canonical,
@@ -308,7 +288,7 @@ impl ModelFile {
         let features = self.weights.len();
         finite("weights", &self.weights)?;
         finite_number("intercept", self.intercept)?;
-        self.link.check()?;
+        link::check(&self.link)?;
         self.preprocessing.encoder.check()?;
         let length = |field: &str, length: usize| {
             if length == features {
@@ -332,11 +312,11 @@ impl ModelFile {
             return Err((format!("feature_names[{j}]"), reason));
         }
         match &self.preprocessing.scaling {
-            Scaling::None | Scaling::UnitRows => {}
-            Scaling::MaxNorm { factor } => {
+            FittedScaling::None | FittedScaling::UnitRows => {}
+            FittedScaling::MaxNorm { factor } => {
                 finite_number("preprocessing.scaling.factor", *factor)?;
             }
-            Scaling::Standardise { mean, factor } => {
+            FittedScaling::Standardise { mean, factor } => {
                 for (name, values) in [("mean", mean), ("factor", factor)] {
                     let field = format!("preprocessing.scaling.{name}");
                     finite(&field, values)?;
@@ -355,7 +335,7 @@ impl ModelFile {
 
 impl LossFile {
     /// The file of a loss; canonical goes without saying.
-    pub fn new(link: Link, kind: LossKind) -> Self {
+    pub fn new(link: LinkSpec, kind: LossKind) -> Self {
         let kind = (kind == LossKind::Composite).then_some(kind);
         Self { link, kind, provenance: None }
     }
@@ -364,7 +344,7 @@ impl LossFile {
 
     /// The loss itself.
     pub fn loss(&self) -> Result<Loss> {
-        let link = self.link.spec().build()?;
+        let link = self.link.build()?;
         Ok(match self.kind {
             None => Loss::of_link(link),
             Some(LossKind::Composite) => Loss::composite(link),
@@ -373,7 +353,7 @@ impl LossFile {
     }
 
     fn check(&self) -> std::result::Result<(), (String, String)> {
-        self.link.check()?;
+        link::check(&self.link)?;
         if let Err(error) = self.loss() {
             return Err(("kind".into(), error.to_string()));
         }

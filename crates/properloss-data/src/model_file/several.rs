@@ -153,7 +153,7 @@ impl ClassModelFile {
             feature_names: dataset.encoder.feature_names(),
             preprocessing: Preprocessing {
                 encoder: dataset.encoder.clone(),
-                scaling: fit.scaling.clone().into(),
+                scaling: fit.scaling.clone(),
             },
             classes: dataset.classes.clone(),
             fitted,

@@ -16,7 +16,7 @@ mod writer;
 
 pub use block_file::{BlockFile, Layout};
 pub use cache::{Cached, Fingerprint};
-pub use scan::{Destination, Scan, format_of, write_encoded};
+pub use scan::{Destination, Scan, write_encoded};
 pub use writer::{BlockWriter, Row};
 
 /// Bytes of a block, about: large enough to read at full speed, small beside any memory.

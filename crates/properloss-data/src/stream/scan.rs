@@ -38,15 +38,10 @@ pub struct Scan {
     single: bool,
 }
 
-/// The format that is asked for, or else found in the file.
-pub fn format_of(source: &Source, options: &ReadOptions) -> Result<Format> {
-    options.format.map_or_else(|| Format::detect(source), Ok)
-}
-
 impl Scan {
     /// The first pass. (Images are not read in blocks: they are held whole, and small.)
     pub fn new(source: &Source, options: &ReadOptions) -> Result<Self> {
-        let format = format_of(source, options)?;
+        let format = options.format_of(source)?;
         Ok(match format {
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let open = || open_table(source, format, options);
@@ -134,7 +129,7 @@ pub fn write_encoded(
     options: &ReadOptions,
     block_bytes: u64,
 ) -> Result<Cached> {
-    let format = format_of(source, options)?;
+    let format = options.format_of(source)?;
     let pass = Pass { source, format, encoder, purpose: Purpose::Prediction, unknown, options };
     let single = options.storage == Storage::F32 && format != Format::Libsvm;
     let (blocks, description) = pass.write(single, Destination::Temporary, block_bytes)?;

@@ -21,7 +21,7 @@ pub struct Axis {
 
 impl Axis {
     /// From `low` to `high`; a range that is empty or not finite becomes one of length 1. So does one
-    /// below [`NARROWEST`], whose steps no number can tell apart.
+    /// below `NARROWEST`, whose steps no number can tell apart.
     pub fn linear(label: &str, low: f64, high: f64) -> Self {
         let (low, high) = if (high - low).is_finite() && high - low >= NARROWEST {
             (low, high)

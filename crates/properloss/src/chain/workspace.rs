@@ -1,7 +1,7 @@
 //! `solve`, and the buffers it keeps between calls.
 
 use super::certificate::{Certificate, certify, signs, with_gap};
-use super::core::{CoreWork, Stores, solve_whole};
+use super::core::{CoreWork, HALVED, Stores, solve_whole};
 use super::general::blocks::{Chain, balance_blocks};
 use super::general::curve::{Curve, Identity, Pieces, Smooth, Units};
 use super::general::zero_weights::Compacted;
@@ -123,7 +123,7 @@ impl Workspace {
         let (work, mut found) = reduced.unwrap_or_else(|| {
             let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
             let gap = |i: usize| chain.gap(i);
-            let work = solve_whole(&mut self.stores, &chain.frame, point, gap, v, edges);
+            let work = solve_whole::<HALVED>(&mut self.stores, &chain.frame, point, gap, v, edges);
             (work, signs(chain, Identity, v, edges))
         });
         if found.residual > tolerance {

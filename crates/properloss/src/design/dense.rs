@@ -104,30 +104,8 @@ pub(super) fn chunk_rows(rows: usize, columns: usize) -> usize {
     rows.div_ceil(by_size).next_multiple_of(ROWS).max(ROWS)
 }
 
-/// `g = X' (r s)`, the row factors `s` being 1 if not given.
-pub(super) fn adjoint<T: Storage>(
-    arch: Arch,
-    x: &Dense<'_, T>,
-    r: &[f64],
-    row_factors: Option<&[f64]>,
-    g: &mut [f64],
-) {
-    power_sums::<T, false>(arch, x, r, row_factors, g);
-}
-
-/// `g_j = Σ_i h_i s_i² x_ij²`.
-pub(super) fn square_sums<T: Storage>(
-    arch: Arch,
-    x: &Dense<'_, T>,
-    h: &[f64],
-    row_factors: Option<&[f64]>,
-    g: &mut [f64],
-) {
-    power_sums::<T, true>(arch, x, h, row_factors, g);
-}
-
-/// Column sums of the values, or of their squares.
-fn power_sums<T: Storage, const SQUARES: bool>(
+/// `g_j = Σ_i r_i (s_i x_ij)^P`, the row factors `s` being 1 if not given; `P` is 1 or 2.
+pub(super) fn power_sums<T: Storage, const P: u32>(
     arch: Arch,
     x: &Dense<'_, T>,
     r: &[f64],
@@ -144,7 +122,7 @@ fn power_sums<T: Storage, const SQUARES: bool>(
         let values = &x.values()[start * columns..end * columns];
         let factors = row_factors.map(|factors| &factors[start..end]);
         let r = &r[start..end];
-        run(arch, AdjointRows::<'_, T, SQUARES> { values, r, factors, sums });
+        run(arch, PowerRows::<'_, T, P> { values, r, factors, sums });
     });
     add_in_order(&partial, g);
 }
@@ -162,15 +140,15 @@ pub(super) fn add_in_order(partial: &[f64], g: &mut [f64]) {
     }
 }
 
-/// Adds `Σ r_i s_i x_i` over consecutive rows, or `Σ r_i s_i² x_i²`.
-struct AdjointRows<'a, T, const SQUARES: bool> {
+/// Adds `Σ r_i (s_i x_i)^P` over consecutive rows.
+struct PowerRows<'a, T, const P: u32> {
     values: &'a [T],
     r: &'a [f64],
     factors: Option<&'a [f64]>,
     sums: &'a mut [f64],
 }
 
-impl<T: Storage, const SQUARES: bool> Kernel for AdjointRows<'_, T, SQUARES> {
+impl<T: Storage, const P: u32> Kernel for PowerRows<'_, T, P> {
     type Output = ();
 
     #[inline(always)]
@@ -179,27 +157,27 @@ impl<T: Storage, const SQUARES: bool> Kernel for AdjointRows<'_, T, SQUARES> {
         let columns = sums.len();
         let coefficient = |i: usize| match factors {
             None => r[i],
-            Some(factors) if SQUARES => r[i] * (factors[i] * factors[i]),
+            Some(factors) if P == 2 => r[i] * (factors[i] * factors[i]),
             Some(factors) => r[i] * factors[i],
         };
         let full = r.len() - r.len() % ROWS;
         for start in (0..full).step_by(ROWS) {
             let block = &values[start * columns..(start + ROWS) * columns];
             let c = std::array::from_fn(|k| coefficient(start + k));
-            add_four_rows::<L, T, SQUARES>(lanes, block, c, sums);
+            add_four_rows::<L, T, P>(lanes, block, c, sums);
         }
         for i in full..r.len() {
             let c = coefficient(i);
             for (sum, x) in sums.iter_mut().zip(&values[i * columns..(i + 1) * columns]) {
                 let x = x.to_f64();
-                *sum += c * if SQUARES { x * x } else { x };
+                *sum += c * if P == 2 { x * x } else { x };
             }
         }
     }
 }
 
 #[inline(always)]
-fn add_four_rows<L: Lanes, T: Storage, const SQUARES: bool>(
+fn add_four_rows<L: Lanes, T: Storage, const P: u32>(
     lanes: L,
     block: &[T],
     c: [f64; 4],
@@ -215,7 +193,7 @@ fn add_four_rows<L: Lanes, T: Storage, const SQUARES: bool>(
         let p: [L::Vector; 4] = std::array::from_fn(|k| {
             lanes.prefetch(x[k][j].as_ptr().wrapping_add(4 * columns));
             let x = lanes.load(&x[k][j]);
-            lanes.mul(c_all[k], if SQUARES { lanes.mul(x, x) } else { x })
+            lanes.mul(c_all[k], if P == 2 { lanes.mul(x, x) } else { x })
         });
         let four = lanes.add(lanes.add(p[0], p[1]), lanes.add(p[2], p[3]));
         *sum = lanes.array(lanes.add(lanes.load(&*sum), four));
@@ -223,7 +201,7 @@ fn add_four_rows<L: Lanes, T: Storage, const SQUARES: bool>(
     for (j, sum) in rest.iter_mut().enumerate() {
         let p: [f64; 4] = std::array::from_fn(|k| {
             let x = rows[k][8 * full + j].to_f64();
-            c[k] * if SQUARES { x * x } else { x }
+            c[k] * if P == 2 { x * x } else { x }
         });
         *sum += (p[0] + p[1]) + (p[2] + p[3]);
     }
@@ -251,7 +229,7 @@ mod tests {
                 .map(|arch| {
                     let (mut z, mut g) = (vec![0.0; rows], vec![0.0; columns]);
                     product(arch, &x, &w, Some(&r), 0.3, &mut z);
-                    adjoint(arch, &x, &r, Some(&r), &mut g);
+                    power_sums::<_, 1>(arch, &x, &r, Some(&r), &mut g);
                     (z, g)
                 })
                 .collect();

@@ -168,20 +168,11 @@ impl<'a> Design<'a> {
         assert_eq!(r.len(), self.rows(), "length of r");
         assert_eq!(g.len(), self.dimension(), "length of g");
         let columns = self.matrix.columns();
-        self.raw_adjoint(r, &mut g[..columns]);
+        power_sums::<1>(&self.matrix, r, self.row_factors.as_deref(), &mut g[..columns]);
         let total = if self.intercept || self.scaling.shifts() { statistics::sum(r) } else { 0.0 };
         self.scaling.scale_adjoint(total, &mut g[..columns]);
         if self.intercept {
             g[columns] = total;
-        }
-    }
-
-    fn raw_adjoint(&self, r: &[f64], g: &mut [f64]) {
-        let factors = self.row_factors.as_deref();
-        match &self.matrix {
-            Matrix::DenseF32(x) => dense::adjoint(arch(), x, r, factors, g),
-            Matrix::DenseF64(x) => dense::adjoint(arch(), x, r, factors, g),
-            Matrix::Csr(x) => sparse::adjoint(x, r, factors, g),
         }
     }
 
@@ -195,11 +186,7 @@ impl<'a> Design<'a> {
         assert_eq!(diagonal.len(), self.dimension(), "length of diagonal");
         let columns = self.matrix.columns();
         let (squares, factors) = (&mut diagonal[..columns], self.row_factors.as_deref());
-        match &self.matrix {
-            Matrix::DenseF32(x) => dense::square_sums(arch(), x, h, factors, squares),
-            Matrix::DenseF64(x) => dense::square_sums(arch(), x, h, factors, squares),
-            Matrix::Csr(x) => sparse::square_sums(x, h, factors, squares),
-        }
+        power_sums::<2>(&self.matrix, h, factors, squares);
         let total = statistics::sum(h);
         match &self.scaling {
             FittedScaling::None | FittedScaling::UnitRows => {}
@@ -209,7 +196,7 @@ impl<'a> Design<'a> {
             FittedScaling::Standardise { mean, factor } => {
                 // Σ h (x - c)² = Σ h x² - 2 c Σ h x + c² Σ h, not below 0 up to rounding.
                 let mut first = vec![0.0; columns];
-                self.raw_adjoint(h, &mut first);
+                power_sums::<1>(&self.matrix, h, factors, &mut first);
                 for j in 0..columns {
                     let centred = squares[j] - mean[j] * (2.0 * first[j] - mean[j] * total);
                     squares[j] = centred.max(0.0) * factor[j] * factor[j];
@@ -254,5 +241,14 @@ impl<'a> Design<'a> {
     /// `x / |x|`.
     pub fn original_coefficients(&self, w: &[f64]) -> (Vec<f64>, f64) {
         self.scaling.raw_coefficients(w, self.matrix.columns())
+    }
+}
+
+/// `g_j = Σ_i r_i (s_i x_ij)^P` over raw rows, the factors `s` being 1 if not given; `P` is 1 or 2.
+fn power_sums<const P: u32>(x: &Matrix<'_>, r: &[f64], factors: Option<&[f64]>, g: &mut [f64]) {
+    match x {
+        Matrix::DenseF32(x) => dense::power_sums::<_, P>(arch(), x, r, factors, g),
+        Matrix::DenseF64(x) => dense::power_sums::<_, P>(arch(), x, r, factors, g),
+        Matrix::Csr(x) => sparse::power_sums::<P>(x, r, factors, g),
     }
 }

@@ -53,17 +53,8 @@ pub(super) fn chunk_rows(x: &Csr<'_>) -> usize {
     x.rows().div_ceil(chunks).max(1)
 }
 
-/// `g = X' (r s)`, the row factors `s` being 1 if not given.
-pub(super) fn adjoint(x: &Csr<'_>, r: &[f64], row_factors: Option<&[f64]>, g: &mut [f64]) {
-    power_sums::<false>(x, r, row_factors, g);
-}
-
-/// `g_j = Σ_i h_i s_i² x_ij²`.
-pub(super) fn square_sums(x: &Csr<'_>, h: &[f64], row_factors: Option<&[f64]>, g: &mut [f64]) {
-    power_sums::<true>(x, h, row_factors, g);
-}
-
-fn power_sums<const SQUARES: bool>(
+/// `g_j = Σ_i r_i (s_i x_ij)^P`, the row factors `s` being 1 if not given; `P` is 1 or 2.
+pub(super) fn power_sums<const P: u32>(
     x: &Csr<'_>,
     r: &[f64],
     row_factors: Option<&[f64]>,
@@ -77,11 +68,11 @@ fn power_sums<const SQUARES: bool>(
             let end = ((number + 1) * chunk).min(x.rows());
             for i in number * chunk..end {
                 let s = row_factors.map_or(1.0, |factors| factors[i]);
-                let c = r[i] * if SQUARES { s * s } else { s };
+                let c = r[i] * if P == 2 { s * s } else { s };
                 let range = x.range(i);
                 for (index, value) in indices[range.clone()].iter().zip(&values[range]) {
                     let value = value.to_f64();
-                    sums[index.column()] += c * if SQUARES { value * value } else { value };
+                    sums[index.column()] += c * if P == 2 { value * value } else { value };
                 }
             }
         });

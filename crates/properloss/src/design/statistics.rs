@@ -95,11 +95,7 @@ pub(super) fn column_moments(sample: &Sample<'_>) -> (Vec<f64>, Vec<f64>) {
     let total = sample.total_weight();
     let weights: Vec<f64> = (0..sample.rows()).map(|i| sample.weight(i) / total).collect();
     let mut mean = vec![0.0; columns];
-    match &matrix {
-        Matrix::DenseF32(x) => dense::adjoint(super::arch(), x, &weights, None, &mut mean),
-        Matrix::DenseF64(x) => dense::adjoint(super::arch(), x, &weights, None, &mut mean),
-        Matrix::Csr(x) => sparse::adjoint(x, &weights, None, &mut mean),
-    }
+    super::power_sums::<1>(&matrix, &weights, None, &mut mean);
     let (first, second) = centred_moments(&matrix, &weights, &mean);
     let mut deviation = vec![0.0; columns];
     for j in 0..columns {

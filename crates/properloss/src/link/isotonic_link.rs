@@ -84,15 +84,13 @@ impl IsotonicLink {
 impl InverseLink for IsotonicLink {
     fn u(&self, z: f64) -> f64 {
         let (z_min, z_max) = self.support();
-        if z.is_nan() {
-            return f64::NAN;
-        }
         if z <= z_min {
             return 0.0;
         }
         if z >= z_max {
             return 1.0;
         }
+        // NaN comes through: every difference with it is NaN.
         let k = self.piece(z);
         let slope = self.slope(k);
         // Between scores that are next to each other near 0 the slope overflows, and 0 times it is

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::{InverseLink, LinkSpec, is_probability};
 use crate::error::{Result, require_at};
-use crate::piecewise::PiecewiseAffine;
+use crate::piecewise::{PiecewiseAffine, excess_area};
 use crate::special::Double;
 
 /// A strictly increasing piecewise-affine inverse link, `u(z_min) = 0`, `u(z_max) = 1`.
@@ -93,7 +93,8 @@ impl PiecewiseLink {
 
     /// `D_U(a, b)` for `a` and `b` in the support.
     fn divergence_inside(&self, a: f64, b: f64) -> f64 {
-        self.knots.excess_area(a, b, |i, j| self.integral_between(i, j))
+        let (z, u) = (self.knots.x(), self.knots.y());
+        excess_area(z, u, a, b, |i, j| self.integral_between(i, j))
     }
 }
 
@@ -243,7 +244,8 @@ impl InverseLink for PiecewiseLink {
         if !(is_probability(p) && is_probability(q)) {
             return f64::NAN;
         }
-        self.knots.excess_area_of_inverse(p, q, |i, j| self.inverse_integral_between(i, j))
+        let (z, u) = (self.knots.x(), self.knots.y());
+        excess_area(u, z, p, q, |i, j| self.inverse_integral_between(i, j))
     }
 
     fn as_piecewise(&self) -> Option<&PiecewiseLink> {

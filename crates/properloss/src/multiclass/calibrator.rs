@@ -9,10 +9,13 @@
 use super::link::{self, Link, Parts, ShareBound};
 use super::sample::{Assignment, assign, held_out};
 use super::{LEAST_RAMPS, RAMP_DOUBT, RAMP_TAUS, Scored, blended_likelihood, sigmoid};
-use crate::error::{Error, Result, class_labels, row_weights, same_length};
+use crate::error::{Error, Result, class_labels, each, row_weights, same_length};
 use crate::link::vector::{Mixture, VectorLink, log_sum_exp, softmax_into};
 use crate::options::options;
 use crate::proper::{Folds, check_count, deal};
+
+/// Probabilities may be this far outside `[0, 1]`.
+const ROUNDING: f64 = 1e-9;
 
 /// What a temperature costs in the score: one nat.
 const TEMPERATURE_PRICE: f64 = 1.0;
@@ -88,6 +91,10 @@ impl MulticlassCalibrator {
         let rows = weights.iter().sum::<f64>().max(1.0);
         let margin = self.probabilities.then(|| 0.5 / rows / classes as f64);
         let z = to_scores(scores, classes, margin)?;
+        if self.probabilities {
+            let inside = |p: f64| (-ROUNDING..=1.0 + ROUNDING).contains(&p);
+            each("probabilities", scores, "from 0 to 1", inside)?;
+        }
         let fit = if let (true, Folds::Stratified { count, seed }) = (self.by_weight, &self.folds) {
             let deal =
                 deal((scores, classes), labels, &weights, (check_count(*count)?, *seed), false);

@@ -28,6 +28,9 @@ const FOLD_GAP: f64 = 0.03;
 /// Ramps are tried if a first step towards them would gain this many nats on the rows they are fitted
 /// to, and that many cross-fitted: below it they would get a share of less than 2 %.
 const WORTH_RAMPS: [f64; 2] = [4.0, -2.0];
+/// Ramps of all classes together that are tried at most, and never more than rows: their first step asks for a
+/// square of numbers (420: 30 classes), and more ramps than rows would follow single rows.
+const MOST_RAMPS: usize = 420;
 /// The knots of the ramps.
 const KNOTS: [f64; 15] =
     [0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.995, 1.0];
@@ -142,6 +145,9 @@ pub(super) fn fit(scored: Scored<'_>, parts: Parts, taus: &[f64]) -> Link {
 
 /// Whether ramps beside the parts of `link` could gain enough to get a share.
 pub(super) fn ramps_could_help(scored: Scored<'_>, link: &Link, tau: f64) -> bool {
+    if RAMPS * scored.classes > scored.labels.len().min(MOST_RAMPS) {
+        return false;
+    }
     let likelihoods = likelihoods(scored, Parts::Ramps);
     // a = e_0 / tau + (1 - 1/tau) b, as far as the link allows.
     let mut b = vec![0.0; likelihoods.parts()];
@@ -340,4 +346,28 @@ pub(super) fn mixture(a: &Link, b: Option<(f64, &Link)>) -> Result<Mixture> {
         + ramps.iter().map(|part| part.0).sum::<f64>();
     softmax[0].0 = 1.0 - others;
     Mixture::new(classes, &softmax, floor, ramps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of weight 100 whose first class is a step of its score: ramps gain many nats, if there are as
+    /// many rows as ramps.
+    #[test]
+    fn ramps_are_tried_up_to_as_many_as_there_are_rows() {
+        let tried = |rows: usize| {
+            let score = |i: usize| (i * 29 % rows) as f64 / rows as f64 * 4.0 - 2.0;
+            let z: Vec<f64> = (0..rows).flat_map(|i| [score(i), 0.0, 0.0]).collect();
+            let first = |i: usize| score(i).abs() < 1.0;
+            let labels: Vec<u32> =
+                (0..rows).map(|i| if first(i) { 0 } else { 1 + (i % 2) as u32 }).collect();
+            let of_row = (0..rows).map(|i| (i % 5) as u32).collect();
+            let folds = Assignment { of_row, count: 5, scored: vec![100.0; rows] };
+            let scored = Scored { z: &z, labels: &labels, classes: 3, folds: &folds };
+            ramps_could_help(scored, &fit(scored, Parts::Floors, &[1.0, 10.0]), 10.0)
+        };
+        assert!(tried(3 * RAMPS));
+        assert!(!tried(3 * RAMPS - 1));
+    }
 }

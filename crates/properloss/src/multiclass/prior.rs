@@ -77,6 +77,35 @@ impl Likelihoods for WithPrior<'_> {
         h
     }
 
+    /// A part that explains a prior row and little else may have a slope far from `N` and next to no weight: the
+    /// bound of `weights.rs` is then large where no step gains a digit any more. Here that bound is for the rows alone, and the
+    /// prior rows are taken as they are. With `g` the slopes of the rows, `n` their weight, `w` that
+    /// of a floor's prior rows and any `l` above all `g`:
+    ///
+    /// ```text
+    /// gain <= max_{x in simplex} Σ g_j x_j - n + Σ_floors w log(x_j / b_j)
+    ///      <= l - n + Σ_floors [ w log(w / ((l - g_j) b_j)) - w ]
+    /// ```
+    ///
+    /// which is least where `Σ_floors w / (l - g_j) = 1`, or at the largest `g` of the other parts.
+    fn sharper(&self, without: Option<u32>, g: &[f64], b: &[f64]) -> f64 {
+        let (rows, w) = (self.rows.weight(without), self.weight_of_floor());
+        let floors = self.first..self.first + self.floors;
+        let of_floor: Vec<(f64, f64)> =
+            floors.clone().map(|j| (g[j] - w / b[j].max(1e-300), b[j].max(1e-300))).collect();
+        let top = of_floor.iter().map(|of| of.0).fold(f64::NEG_INFINITY, f64::max);
+        let shares = |l: f64| of_floor.iter().map(|(g, _)| w / (l - g)).sum::<f64>();
+        let (mut low, mut high) = (top + w, top + self.prior());
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            *(if shares(middle) > 1.0 { &mut low } else { &mut high }) = middle;
+        }
+        let others = (0..g.len()).filter(|j| !floors.contains(j)).map(|j| g[j]);
+        let l = others.fold(high, f64::max);
+        let of_prior = |(g, b): &(f64, f64)| w * (w / ((l - g) * b)).ln() - w;
+        (l - rows + of_floor.iter().map(of_prior).sum::<f64>()).max(0.0)
+    }
+
     fn probabilities(&self, fold: u32, tau: f64, b: &[f64], out: &mut [f64]) {
         self.rows.probabilities(fold, tau, b, out);
     }
@@ -85,8 +114,9 @@ impl Likelihoods for WithPrior<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::packed::Packed;
-    use super::super::weights::{GAP, maximise};
+    use super::super::weights::{GAP, gradient, maximise};
     use super::*;
+    use crate::congruence::Congruence;
 
     /// Rows that every softmax is sure of, and right.
     fn sure(classes: usize, uniform: bool) -> WithPrior<'static> {
@@ -138,5 +168,55 @@ mod tests {
         assert!((slope / (c * at(0.0).1[8]) - 1.0).abs() < 1e-6);
         let bend = (at(t).1[8] - at(-t).1[8]) / (2.0 * t);
         assert!((bend / (-c * with.bends(None, tau, &b)[8 * 10 + 8]) - 1.0).abs() < 1e-6);
+    }
+
+    /// The bound holds against every other set of weights, and is small where a slope is wrong but says little.
+    #[test]
+    fn no_weights_gain_more_than_the_certificate() {
+        let mut random = Congruence(7);
+        let (rows, classes) = (300, 4);
+        let value: Vec<f64> = (0..7 * rows).map(|_| 0.02 + random.uniform().powi(2)).collect();
+        let floor = |i: usize| i % classes;
+        let folds = vec![0; rows];
+        let packed = Packed::new(&value, (floor, classes, 1.0), &folds, &vec![1.0; rows]);
+        let with =
+            WithPrior { rows: Box::new(packed), first: 7, floors: classes, classes, height: 1.0 };
+        let tau = 2.5;
+        let mut start = vec![0.0; 11];
+        start[0] = 1.0;
+        with.lift(&mut start);
+        let best = maximise(&with, None, tau, &start, 1e-6);
+        let value = |b: &[f64]| with.slopes(None, tau, b).0;
+        let mut draw = |b: &[f64], size: f64| {
+            let b: Vec<f64> =
+                b.iter().map(|b| (b + 1e-4) * (size * random.normal()).exp()).collect();
+            let sum: f64 = b.iter().sum();
+            b.iter().map(|x| x / sum).collect::<Vec<f64>>()
+        };
+        for size in [0.01, 0.3, 2.0] {
+            for _ in 0..50 {
+                let b = draw(&best.b, size);
+                let gap = with.sharper(None, &gradient(&with, None, tau, &b).1, &b);
+                let gain = value(&best.b) - value(&b);
+                assert!(gap >= gain - 1e-9, "{gap} {gain}");
+            }
+        }
+        // Half the floor of a class that is never mistaken: a nat is a hundred times as much.
+        let with = sure(3, false);
+        let mut start = vec![0.0; 10];
+        start[0] = 1.0;
+        with.lift(&mut start);
+        let found = maximise(&with, None, tau, &start, 1e-9);
+        let mut half = found.b.clone();
+        half[8] *= 0.5;
+        half[0] += half[8];
+        let slopes = gradient(&with, None, tau, &half).1;
+        assert!(
+            with.sharper(None, &slopes, &half) < 0.05,
+            "{}",
+            with.sharper(None, &slopes, &half)
+        );
+        let plain = 300.15 * (slopes[8] / 300.15f64).ln();
+        assert!(plain > 50.0, "{plain}");
     }
 }

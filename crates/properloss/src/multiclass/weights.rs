@@ -29,6 +29,10 @@ pub(super) trait Likelihoods: Sync {
     fn slopes(&self, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>);
     /// `Σ w L_j L_k / q²`.
     fn bends(&self, without: Option<u32>, tau: f64, b: &[f64]) -> Vec<f64>;
+    /// A sharper certificate than `N log(max_j g_j / N)` from `g` at `b`, where there is one.
+    fn sharper(&self, _without: Option<u32>, _g: &[f64], _b: &[f64]) -> f64 {
+        f64::INFINITY
+    }
     /// `q` of the rows in a fold.
     fn probabilities(&self, fold: u32, tau: f64, b: &[f64], out: &mut [f64]);
 }
@@ -42,7 +46,12 @@ pub(super) struct Weights {
 }
 
 /// `Σ w log q`, and `g_j = Σ w L'_j / q`.
-fn gradient(of: &dyn Likelihoods, without: Option<u32>, tau: f64, b: &[f64]) -> (f64, Vec<f64>) {
+pub(super) fn gradient(
+    of: &dyn Likelihoods,
+    without: Option<u32>,
+    tau: f64,
+    b: &[f64],
+) -> (f64, Vec<f64>) {
     let (value, mut g) = of.slopes(without, tau, b);
     let (c, g0) = (1.0 - 1.0 / tau, g[0]);
     g.iter_mut().for_each(|g| *g = g0 / tau + c * *g);
@@ -133,6 +142,8 @@ pub(super) fn maximise(
             break;
         }
     }
+    // A part with next to no weight can keep the plain one large when no step gains a digit any more.
+    let gap = gap.min(of.sharper(without, &slopes, &b));
     debug_assert!(gap < allowed.max(1e-6 * total), "the certificate: {gap} nats over {total} rows");
     Weights { b, gap }
 }

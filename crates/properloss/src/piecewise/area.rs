@@ -1,40 +1,20 @@
 //! `∫_b^a (f - f(b))`: the Bregman divergence of which `f` is the derivative, in positive terms.
 
-use super::{PiecewiseAffine, piece_at};
+use super::piece_at;
 use crate::special::Double;
 
 /// Beyond this many pieces the middle is taken from prefix sums.
 const FEW: usize = 64;
 
-impl PiecewiseAffine {
-    /// `∫_b^a (f - f(b))` for `a`, `b` inside `[x_0, x_K]`.
-    ///
-    /// `integral(i, j)` is `∫ f` between two knots in double-double, for when they are many.
-    pub(crate) fn excess_area(
-        &self,
-        a: f64,
-        b: f64,
-        integral: impl Fn(usize, usize) -> Double,
-    ) -> f64 {
-        excess_area(&self.x, &self.y, a, b, integral)
-    }
-
-    /// The same of the inverse function, for `p`, `q` inside `[y_0, y_K]`.
-    pub(crate) fn excess_area_of_inverse(
-        &self,
-        p: f64,
-        q: f64,
-        integral: impl Fn(usize, usize) -> Double,
-    ) -> f64 {
-        excess_area(&self.y, &self.x, p, q, integral)
-    }
-}
-
+/// `∫_b^a (f - f(b))` for `a`, `b` inside `[x_0, x_K]`, with `f` straight between the knots `(x_k, y_k)`; with the
+/// two exchanged, that of the inverse. `integral(i, j)` is `∫ f` between two knots in double-double, for when they
+/// are many.
+///
 /// In one piece `s (a - b)²/2`. Across pieces, with `c` the first knot met on the way from `b` to
 /// `a`: the triangle up to `c`, of height `h = |f(c) - f(b)|`; the rectangle of that height from `c`
 /// to `a`; and above `f(c)` the trapezoids from `c` to `a`. Every term is positive and every height
 /// is a difference of knots or a slope times a length, so nothing cancels.
-fn excess_area(
+pub(crate) fn excess_area(
     x: &[f64],
     y: &[f64],
     a: f64,

@@ -3,6 +3,7 @@
 mod area;
 mod simplify;
 
+pub(crate) use area::excess_area;
 pub use simplify::Simplified;
 
 use crate::error::{Error, Result, same_length};

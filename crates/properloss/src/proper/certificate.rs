@@ -39,7 +39,7 @@ pub struct LinkCost {
     /// link gained.
     pub nats: f64,
     /// No data make it larger: `ln Σ_j exp(-r_j)` over the links that were weighed, at prices `r_j`;
-    /// below 0.459 and below `ln J`.
+    /// below `-ln(1 - e^-½)`, which is 0.933, and below `ln J`.
     pub at_most: f64,
 }
 

@@ -4,7 +4,7 @@
 //! penalty `P` a pair is `(s, y + P s)`. So another strength starts with a metric that is right for
 //! it, and with the gradient: its first step costs no pass. The first metric is `H_k + P` where the
 //! Hessians are known (then this is Newton's method), else `|y|/|s|` times the spread of the columns, `+ P`
-//! (`products.rs`).
+//! (`products/`).
 
 use super::accept::Made;
 use super::curve::Curve;
@@ -213,7 +213,7 @@ impl Walkers {
                 );
             }
             if let Some(enough) = enough {
-                decrease = stop.decrease.max(enough(rows.held_out(self.first, &sums).loss));
+                decrease = stop.decrease.max(enough(rows.held_out(curve, self.first, &sums).loss));
             }
             seen = Some(sums);
         }
@@ -225,7 +225,7 @@ impl Walkers {
         let on = std::array::from_fn(|l| if l < models && walk[l].near { -1.0 } else { 1.0 });
         let moves = Moves { on, back: [1.0; LANES], length: [1.0; LANES] };
         history.advance(&self.pairs, at.under(penalty, &self.seen), moves, &mut trial);
-        let held_out = seen.map(|sums| rows.held_out(self.first, &sums));
+        let held_out = seen.map(|sums| rows.held_out(curve, self.first, &sums));
         Ok(Descended { anchor: at, w: trial, passes, decrease, expected, held_out })
     }
 

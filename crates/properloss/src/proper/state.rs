@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use super::linalg::lane;
 use super::path::{Models, Path, PathState, Scales};
+use super::refit::{self, Refitted, Round};
 use super::rows::{FoldRows, Halt, Here, LANES, Prepared, Scored, Source};
 use super::smooth::{self, Smooth, SmoothLink};
-use super::{LinkCost, ProperFit, ProperLoss, refit};
+use super::{LinkCost, ProperFit, ProperLoss};
 use crate::design::FittedScaling;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
@@ -280,7 +281,7 @@ impl State {
         }
     }
 
-    /// REFIT, and the link again where it changed the weights.
+    /// REFIT, once or twice, and the link of the averaged weights.
     fn refit(
         &mut self,
         options: &ProperLoss,
@@ -289,20 +290,28 @@ impl State {
         first: SmoothLink,
         halt: Halt<'_>,
     ) -> Result<Outcome> {
-        let second = refit::refit(rows, &mut path, first.v.clone(), options.refit, halt)?;
-        self.passes += second.passes;
         let scored = |models: &Models| rows.scored(models, halt).map_err(|halted| rows.why(halted));
-        let relinked = link(options, &scored(&second.w)?)?;
-        let share = refit::share(first.score, relinked.score);
         let (before, link_cost) = (first.score, LinkCost::of(&first, rows.total_weight)?);
-        let mut models = path.w.clone();
-        let (link, scored) = if share > 0.0 {
-            refit::blend(share, &mut models, &second.w);
-            let scored = scored(&models)?;
-            (link(options, &scored)?, scored)
-        } else {
-            (first, path.scored.clone())
+        let start = Round { w: path.w.clone(), scored: path.scored.clone(), link: first };
+        let mut rounds = vec![start];
+        while refit::goes_on(rows, &rounds) {
+            let last = &rounds[rounds.len() - 1];
+            let Refitted { w, passes } = refit::refit(rows, &mut path, last, options.refit, halt)?;
+            self.passes += passes;
+            let Some(w) = w else { break };
+            let scored = scored(&w)?;
+            rounds.push(Round { link: link(options, &scored)?, w, scored });
+        }
+        let shares = refit::shares(&rounds);
+        let Round { w: models, scored, link } = match refit::alone(&shares) {
+            Some(round) => rounds.swap_remove(round),
+            None => {
+                let w = refit::averaged(&rounds, &shares);
+                let scored = scored(&w)?;
+                Round { link: link(options, &scored)?, w, scored }
+            }
         };
+        let share = if refit::alone(&shares) == Some(0) { 0.0 } else { 1.0 - shares[0] };
         let loss = -link.score / rows.total_weight;
         let w = model_of_all(rows, &models);
         self.see(w, Some(link.v.clone()), loss, share, &scored);

@@ -284,7 +284,11 @@ impl Rows for Local<'_> {
             }
             Question::Gap { predictions } => Answer::Sum(self.gap(predictions)),
             Question::Loss { link, eta } => {
-                Answer::Sum(vec![mean_loss(&**link, &self.sample, |i| self.moved(i, *eta))])
+                let (sample, z, q) = (&self.sample, &self.numbers, &self.direction);
+                Answer::Sum(vec![match eta {
+                    0.0 => mean_loss(&**link, sample, |i| z[i]),
+                    eta => mean_loss(&**link, sample, |i| z[i] + eta * q[i]),
+                }])
             }
             Question::Terms { kind, link } => Answer::Sum(self.terms(*kind, &**link)),
             Question::Gram => {

@@ -7,13 +7,13 @@ use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_ste
 use super::link_step::{LinkFit, LinkStep};
 use super::settings::{POSITIVE, SHARE};
 use super::{
-    Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Settings, Step,
-    Stepped, Termination, Trainer, registry, run, stopping,
+    Checked, Estimator, Fit, Iteration, Kind, Method, Observer, OptionSpec, Stepped, Termination,
+    Trainer, registry, run, stopping,
 };
-use crate::design::{Intercept, Scaling};
+use crate::design::Intercept;
 use crate::error::{Error, Result, require};
 use crate::link::{InverseLink, LinkSpec, PiecewiseLink};
-use crate::rows::{Local, Rows, Shape};
+use crate::rows::{Local, Rows};
 use crate::sample::Sample;
 
 /// What Step 3 fits the new predictions to.
@@ -68,7 +68,7 @@ by_gradient_steps! {
         /// `u_0`; by default `clip(N z + base rate)`.
         pub initial_link: Option<PiecewiseLink> => with_initial_link,
     }
-    this => Automatic::Lipschitz(this.slope_max)
+    tol: 1e-5, this => Automatic::Lipschitz(this.slope_max)
 }
 
 impl BregmanTron {
@@ -85,21 +85,7 @@ impl BregmanTron {
             Target::Labels => 0.01,
             Target::PreviousLink => 0.1,
         };
-        Self {
-            target,
-            objective,
-            max_iter: 1000,
-            tol: 1e-5,
-            step: Step::Auto,
-            slope_min: 0.01,
-            slope_max: 1.0,
-            kappa,
-            l2: 0.0,
-            max_norm: None,
-            scaling: Scaling::default(),
-            end_slope: EndSlope::Min,
-            initial_link: None,
-        }
+        Self::usual(target, objective, 0.01, 1.0, kappa, EndSlope::Min, None)
     }
 
     fn check(&self) -> Result<()> {
@@ -158,31 +144,34 @@ impl Trainer for BregmanTron {
 }
 
 /// BregmanTron and its variants, as the registry lists them.
-pub(super) fn method(name: &'static str) -> Method {
-    let (summary, fixed): (_, &'static [_]) = match name {
-        "labels" => ("Weights and link; the link is fitted to the labels", &[("target", "labels")]),
-        "refit" => (
-            "Weights and link; the link is fitted to its own previous values at the new scores",
-            &[("target", "refit")],
-        ),
-        "approx" => (
-            "Weights and link; any link that the slopes allow (the paper's approximation)",
-            &[("target", "approx")],
-        ),
-        _ => (
-            "Weights and link; the link is fitted to the previous predictions (the paper's algorithm)",
-            &[("target", "previous")],
-        ),
+pub(super) fn method(target: Target) -> Method {
+    macro_rules! of {
+        ($target:ident $name:literal $word:literal: $fit:literal) => {
+            ($name, &[("target", $word)], concat!("Weights and link; ", $fit), |s, _, _| {
+                build(Target::$target, s)
+            })
+        };
+    }
+    let (name, fixed, summary, build): (_, &'static [_], _, registry::Build) = match target {
+        Target::Labels => of!(Labels "labels" "labels": "the link is fitted to the labels"),
+        Target::PreviousLink => of!(PreviousLink "refit" "refit":
+            "the link is fitted to its own previous values at the new scores"),
+        Target::Approx => of!(Approx "approx" "approx":
+            "any link that the slopes allow (the paper's approximation)"),
+        Target::Previous => of!(Previous "bregmantron" "previous":
+            "the link is fitted to the previous predictions (the paper's algorithm)"),
     };
-    let defaults = BregmanTron::new(target_of(name));
+    let defaults = BregmanTron::new(target);
     let objective = match defaults.objective {
         LinkObjective::Bregman => "bregman",
         LinkObjective::Quadratic => "quadratic",
     };
-    let mut options = registry::iterations(1e-5);
+    let mut options = registry::iterations(BregmanTron::TOL);
     options.extend([
-        OptionSpec::new("slope_min", POSITIVE, "The least slope of the link").number(0.01),
-        OptionSpec::new("slope_max", POSITIVE, "The largest slope of the link").number(1.0),
+        OptionSpec::new("slope_min", POSITIVE, "The least slope of the link")
+            .number(defaults.slope_min),
+        OptionSpec::new("slope_max", POSITIVE, "The largest slope of the link")
+            .number(defaults.slope_max),
         OptionSpec::new(
             "kappa",
             SHARE,
@@ -205,12 +194,6 @@ pub(super) fn method(name: &'static str) -> Method {
         ),
     ]);
     options.extend(registry::descent());
-    let build: fn(Checked<'_>, &mut Settings, &Shape) -> Result<Box<dyn Estimator>> = match name {
-        "labels" => |s, _, _| build(Target::Labels, s),
-        "refit" => |s, _, _| build(Target::PreviousLink, s),
-        "approx" => |s, _, _| build(Target::Approx, s),
-        _ => |s, _, _| build(Target::Previous, s),
-    };
     Method { name, class: ("BregmanTronClassifier", fixed), summary, options, build }
 }
 
@@ -218,15 +201,6 @@ const OBJECTIVES: &[(&str, &str)] = &[
     ("bregman", "by the Bregman divergence of the previous loss"),
     ("quadratic", "by least squares"),
 ];
-
-fn target_of(name: &str) -> Target {
-    match name {
-        "labels" => Target::Labels,
-        "refit" => Target::PreviousLink,
-        "approx" => Target::Approx,
-        _ => Target::Previous,
-    }
-}
 
 fn build(target: Target, s: Checked<'_>) -> Result<Box<dyn Estimator>> {
     let mut trainer = BregmanTron::new(target).with_settings(s)?;

@@ -228,7 +228,7 @@ fn build(
 ) -> Result<Box<dyn Estimator>> {
     // One over the rows, as is usual: without a penalty, data that a line separates have no minimum.
     let l2 = s.number("l2").unwrap_or(1.0 / shape.total_weight);
-    all.insert("l2".into(), registry::number(l2));
+    all.insert("l2".into(), super::Value::Number(l2));
     let kind = LossKind::from_name(s.word("loss_kind")).unwrap_or(LossKind::of(&*link));
     if all.contains_key("loss_kind") {
         all.insert("loss_kind".into(), super::Value::Word(kind.name().into()));

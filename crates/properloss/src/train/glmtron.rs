@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination,
-    Trainer, registry, run, stopping,
+    Checked, Fit, Iteration, Kind, Method, Observer, OptionSpec, Stepped, Termination, Trainer,
+    registry, run, stopping,
 };
-use crate::design::{Intercept, Scaling};
+use crate::design::Intercept;
 use crate::error::Result;
 use crate::link::{InverseLink, LinkSpec};
 use crate::rows::{Local, Rows};
@@ -22,22 +22,13 @@ by_gradient_steps! {
         /// Whether an intercept is learned. A fixed link needs one.
         pub intercept: Intercept => with_intercept,
     }
-    this => Automatic::LineSearch
+    tol: 1e-6, this => Automatic::LineSearch
 }
 
 impl Glmtron {
     /// With the given link and defaults for the rest.
     pub fn new(link: Arc<dyn InverseLink>) -> Self {
-        Self {
-            link,
-            max_iter: 1000,
-            tol: 1e-6,
-            step: Step::Auto,
-            l2: 0.0,
-            max_norm: None,
-            scaling: Scaling::default(),
-            intercept: Intercept::Learned,
-        }
+        Self::usual(link, Intercept::Learned)
     }
 }
 
@@ -70,7 +61,7 @@ impl Trainer for Glmtron {
 /// GLMTron, as the registry lists it.
 pub(super) fn method() -> Method {
     let mut options = vec![OptionSpec::new("link", Kind::Link, "The fixed link").link("sigmoid")];
-    options.extend(registry::iterations(1e-6));
+    options.extend(registry::iterations(Glmtron::TOL));
     options.push(registry::fit_intercept());
     options.extend(registry::descent());
     Method {

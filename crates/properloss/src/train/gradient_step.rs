@@ -80,20 +80,22 @@ impl Moved {
     }
 }
 
-/// A trainer by gradient steps: its own options and those that all of them have, `fit`, and the options of the
-/// step.
+/// A trainer by gradient steps: its own options and those that all of them have, with their usual values, `fit`, and
+/// the options of the step.
 macro_rules! by_gradient_steps {
     (
         $(#[$of:meta])*
-        pub struct $trainer:ident { $($own:tt)* }
-        $this:ident => $automatic:expr
+        pub struct $trainer:ident {
+            $( $(#[$about:meta])* pub $field:ident: $type:ty => $set:ident ),+ $(,)?
+        }
+        tol: $tol:expr, $this:ident => $automatic:expr
     ) => {
         crate::options::options! {
             $(#[$of])*
             #[derive(Debug, Clone)]
             #[non_exhaustive]
             pub struct $trainer {
-                $($own)*
+                $( $(#[$about])* pub $field: $type => $set, )+
                 /// At most this many iterations.
                 pub max_iter: usize => with_max_iter,
                 /// Stops when the loss changes by less than this, relatively, and the weights by less than its
@@ -111,6 +113,20 @@ macro_rules! by_gradient_steps {
         }
 
         impl $trainer {
+            const TOL: f64 = $tol;
+
+            fn usual($($field: $type),+) -> Self {
+                Self {
+                    $($field,)+
+                    max_iter: 1000,
+                    tol: Self::TOL,
+                    step: crate::train::Step::Auto,
+                    l2: 0.0,
+                    max_norm: None,
+                    scaling: crate::design::Scaling::default(),
+                }
+            }
+
             /// Trains; the observer sees every iteration and may stop the run.
             pub fn fit(&self, sample: &Sample<'_>, observer: &mut dyn Observer) -> Result<Fit> {
                 run(self, &mut Local::new(sample), None, observer)

@@ -5,7 +5,7 @@
 
 use super::settings::{Checked, NOT_NEGATIVE, POSITIVE};
 use super::{
-    Fit, Kind, Observer, OptionSpec, Settings, Step, Trainer, Value, averaged, bregmantron,
+    Fit, Kind, Observer, OptionSpec, Settings, Step, Target, Trainer, averaged, bregmantron,
     canonical, certified, glmtron, run, slisotron,
 };
 use crate::design::Scaling;
@@ -16,10 +16,10 @@ use crate::rows::{Rows, Shape};
 pub fn methods() -> Vec<Method> {
     vec![
         crate::proper::method(),
-        bregmantron::method("labels"),
-        bregmantron::method("refit"),
-        bregmantron::method("bregmantron"),
-        bregmantron::method("approx"),
+        bregmantron::method(Target::Labels),
+        bregmantron::method(Target::PreviousLink),
+        bregmantron::method(Target::Previous),
+        bregmantron::method(Target::Approx),
         certified::method(),
         slisotron::method(),
         glmtron::method(),
@@ -50,8 +50,11 @@ pub struct Method {
     pub summary: &'static str,
     /// Its options.
     pub options: Vec<OptionSpec>,
-    pub(crate) build: fn(Checked<'_>, &mut Settings, &Shape) -> Result<Box<dyn Estimator>>,
+    pub(crate) build: Build,
 }
+
+/// From checked options, which it may add to, and the shape of the rows to the estimator.
+pub(crate) type Build = fn(Checked<'_>, &mut Settings, &Shape) -> Result<Box<dyn Estimator>>;
 
 /// A method with all its options, ready to run.
 pub trait Estimator: Send + Sync {
@@ -181,9 +184,4 @@ pub(super) fn step_of(settings: Checked<'_>) -> Step {
 
 pub(super) fn fit_intercept() -> OptionSpec {
     OptionSpec::new("fit_intercept", Kind::Flag, "Whether an intercept is learned").flag(true)
-}
-
-/// The weight of the rows enters the options of a method as a number.
-pub(crate) fn number(value: f64) -> Value {
-    Value::Number(value)
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Fit, Iteration, Kind, Method, Observer, OptionSpec, Step, Stepped, Termination, Trainer,
-    registry, run, stopping,
+    Fit, Iteration, Kind, Method, Observer, OptionSpec, Stepped, Termination, Trainer, registry,
+    run, stopping,
 };
 use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
-use crate::design::{Intercept, Scaling};
+use crate::design::Intercept;
 use crate::error::{Error, Result};
 use crate::link::{InverseLink, IsotonicLink};
 use crate::rows::{ByScore, Local, Rows};
@@ -34,21 +34,13 @@ by_gradient_steps! {
         /// The regression of Step 4.
         pub isotonic: Isotonic => with_isotonic,
     }
-    this => Automatic::Lipschitz(END_SLOPE)
+    tol: 1e-6, this => Automatic::Lipschitz(END_SLOPE)
 }
 
 impl Slisotron {
     /// With the given regression and defaults for the rest.
     pub fn new(isotonic: Isotonic) -> Self {
-        Self {
-            isotonic,
-            max_iter: 1000,
-            tol: 1e-6,
-            step: Step::Auto,
-            l2: 0.0,
-            max_norm: None,
-            scaling: Scaling::default(),
-        }
+        Self::usual(isotonic)
     }
 }
 
@@ -167,7 +159,7 @@ fn through(z: &[f64], y: &[f64]) -> Result<IsotonicLink> {
 
 /// SLIsotron, as the registry lists it.
 pub(super) fn method() -> Method {
-    let mut options = registry::iterations(1e-6);
+    let mut options = registry::iterations(Slisotron::TOL);
     options.push(
         OptionSpec::new(
             "isotonic",

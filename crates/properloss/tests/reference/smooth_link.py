@@ -16,11 +16,13 @@ spec = importlib.util.spec_from_file_location("prototype", sys.argv[1])
 prototype = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(prototype)
 LAMBDAS = (3.0, 0.3, 0.03, 0.003)
+# What the prior rows at the ends have of the other class, and what each further link costs.
+E, PRICE = 0.4, 0.5
 
 
 def converged(k, rows, lam, v):
     for _ in range(8):
-        v = prototype.fit(k, *prototype.bins(*rows), lam, v)
+        v = prototype.fit(k, *prototype.bins(*rows), lam, v, e=E)
     return v
 
 
@@ -64,7 +66,7 @@ for name, z, y, w in instances():
         for j, v in enumerate(path(k, (p[seen], y[seen], w[seen])), 1):
             held[j, unseen] = np.interp(p[unseen], k, v)
     likelihood = lambda q: (w * np.where(y > 0, np.log(q), np.log1p(-q))).sum(-1)
-    scores = likelihood(held) - np.arange(len(held))
+    scores = likelihood(held) - PRICE * np.arange(len(held))
     a = np.exp(scores - scores.max())
     a /= a.sum()
     for what, values in (("z", z), ("y", y), ("w", w), ("knots", k), ("scores", scores)):

@@ -1,15 +1,16 @@
 //! `calibrate`: probabilities from the scores of any classifier of several classes, one column a class.
 
+use properloss::design::FittedScaling;
 use properloss::multiclass::{MulticlassCalibration, MulticlassCalibrator};
-use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, Scaling, program};
+use properloss::proper::ScoreKind;
+use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
 use properloss_data::{ClassDataset, ReadOptions, fit_memory};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::fit::{folds_of, guarantee};
 use super::predict::column;
-use crate::args::{CalibrateArgs, KindArg, Prediction, source};
-use crate::commands::calibrate::each_scored_row;
-use crate::commands::predict::quoted;
+use crate::args::{CalibrateArgs, Prediction, source};
+use crate::commands::calibrate::{each_scored_row, table};
 use crate::commands::rows_as_json;
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Stream, Talk, is_stdout, print};
@@ -69,7 +70,13 @@ pub fn run(
         })?;
     }
     let probabilities = calibration.probabilities(&scores)?;
-    out.write(&text(&probabilities, &dataset.classes, (&args.keep, &kept), as_json))?;
+    let names: Vec<String> =
+        dataset.classes.iter().map(|class| column(Prediction::Probability, class)).collect();
+    let value = |p: &[f64]| {
+        let pairs = dataset.classes.iter().zip(p);
+        Value::Object(pairs.map(|(class, p)| (class.clone(), json!(p))).collect())
+    };
+    out.write(&table(&probabilities, &names, value, (&args.keep, &kept), as_json))?;
     out.finish()?;
     if talk.json && args.out.as_deref().is_some_and(|path| !is_stdout(path)) {
         print(&format!("{:#}\n", summary_json(args, dataset, &calibration)))?;
@@ -84,36 +91,6 @@ pub fn run(
         guarantee(calibration.link.tau()),
     ));
     Ok(())
-}
-
-/// One line a row.
-fn text(
-    probabilities: &[f64],
-    classes: &[String],
-    (keep, kept): (&[String], &[String]),
-    as_json: bool,
-) -> String {
-    let mut text = String::new();
-    if !as_json {
-        let own = classes.iter().map(|class| quoted(&column(Prediction::Probability, class)));
-        let names: Vec<String> = keep.iter().map(|name| quoted(name)).chain(own).collect();
-        text.push_str(&format!("{}\n", names.join(",")));
-    }
-    for (i, p) in probabilities.chunks_exact(classes.len()).enumerate() {
-        let kept = &kept[i * keep.len()..(i + 1) * keep.len()];
-        if as_json {
-            let mut object: Map<String, Value> =
-                keep.iter().cloned().zip(kept.iter().map(|text| json!(text))).collect();
-            let pairs = classes.iter().zip(p).map(|(class, p)| (class.clone(), json!(p)));
-            object.insert("probability".into(), Value::Object(pairs.collect()));
-            text.push_str(&format!("{}\n", Value::Object(object)));
-        } else {
-            let own = p.iter().map(|p| format!("{p:?}"));
-            let fields: Vec<String> = kept.iter().map(|text| quoted(text)).chain(own).collect();
-            text.push_str(&format!("{}\n", fields.join(",")));
-        }
-    }
-    text
 }
 
 /// What was learned, for machines: with the probabilities in a file, on standard output.
@@ -187,9 +164,7 @@ fn are_probabilities(args: &CalibrateArgs, dataset: &ClassDataset, p: &[f64]) ->
     };
     let wrong = p.chunks_exact(dataset.classes.len()).position(off);
     match (args.kind, wrong) {
-        (KindArg::Scores, _) | (KindArg::Auto, Some(_)) => Ok(false),
-        (_, None) => Ok(true),
-        (KindArg::Probabilities, Some(i)) => Err(Failure::user(
+        (ScoreKind::Probabilities, Some(i)) => Err(Failure::user(
             format!(
                 "{}, row {}: not probabilities from 0 to 1 with the sum 1",
                 args.data.display(),
@@ -197,6 +172,8 @@ fn are_probabilities(args: &CalibrateArgs, dataset: &ClassDataset, p: &[f64]) ->
             ),
             "pass --kind scores for other numbers",
         )),
+        (ScoreKind::Scores, _) | (_, Some(_)) => Ok(false),
+        (_, None) => Ok(true),
     }
 }
 
@@ -237,7 +214,10 @@ fn model_file(
         intercepts: vec![0.0; order.len()],
         link: (&calibration.link).into(),
         feature_names: dataset.encoder.feature_names(),
-        preprocessing: Preprocessing { encoder: dataset.encoder.clone(), scaling: Scaling::None },
+        preprocessing: Preprocessing {
+            encoder: dataset.encoder.clone(),
+            scaling: FittedScaling::None,
+        },
         classes: dataset.classes.clone(),
         fitted: Fitted {
             method: "calibrate".into(),

@@ -26,7 +26,7 @@ pub fn run(args: &EvaluateArgs, model: &ClassModelFile, talk: Talk) -> Result<()
     let file = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
-        read_labelled(&data, &encoder, args.unknown.rule(), &options)?
+        read_labelled(&data, &encoder, args.unknown.rule, &options)?
     };
     unknown_words(dataset.description.unknown_categories, talk);
     let (summary, probabilities) = measure(model, &dataset)?;

@@ -1,7 +1,8 @@
 //! `inspect`: what a model file of several classes holds.
 
+use properloss::design::FittedScaling;
 use properloss::link::vector::Mixture;
-use properloss_data::model_file::{ClassModelFile, Scaling};
+use properloss_data::model_file::ClassModelFile;
 use properloss_report::class_learned;
 use serde_json::{Value, json};
 
@@ -121,7 +122,7 @@ fn weights(model: &ClassModelFile) -> String {
     const CLASSES: usize = 8;
     let features = model.weights[0].len();
     let deviations: Vec<f64> = match &model.preprocessing.scaling {
-        Scaling::Standardise { factor, .. } => {
+        FittedScaling::Standardise { factor, .. } => {
             factor.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 }).collect()
         }
         _ => vec![1.0; features],

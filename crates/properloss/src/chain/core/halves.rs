@@ -17,11 +17,11 @@ use crate::chain::problem::Frame;
 use crate::chain::solution::EdgeState;
 
 /// Chains at least this long are cut: below, two threads gain less than they cost.
-pub(super) const LONG: usize = 4096;
+pub(in crate::chain) const HALVED: usize = 4096;
 
-/// [`solve_core`] in two halves. Where near-ties make the rope slow the whole chain is given to
-/// [`solve_core`], which has a remedy.
-pub(super) fn solve_halves(
+/// Minimises `½ Σ ω (v - t)²`: a chain of `HALVED` points or more from both ends at once, in two halves. Where
+/// near-ties make the rope slow the whole chain is given to [`solve_core`], which has a remedy.
+pub(in crate::chain) fn solve_whole<const HALVED: usize>(
     stores: &mut [Stores; 2],
     frame: &Frame,
     point: impl Fn(usize) -> (f64, f64) + Sync,
@@ -30,6 +30,9 @@ pub(super) fn solve_halves(
     edges: &mut [EdgeState],
 ) -> CoreWork {
     let m = v.len();
+    if m < HALVED {
+        return solve_core(&mut stores[0], frame, point, gap, v, edges);
+    }
     let middle = m / 2;
     let origin = frame.lo;
     let grid = Grid::new(frame.wall - origin);
@@ -323,7 +326,7 @@ mod tests {
             let stores = &mut Stores::default();
             solve_core(stores, frame, point, gap, &mut whole.0, &mut whole.1);
             let stores = &mut <[Stores; 2]>::default();
-            solve_halves(stores, frame, point, gap, &mut cut.0, &mut cut.1);
+            solve_whole::<0>(stores, frame, point, gap, &mut cut.0, &mut cut.1);
             // A force adds up m terms w (v - target), |v - target| <= 3, each sum rounded once;
             // a position is a force divided by at least the least weight.
             let total: f64 = points.iter().map(|p| p.0).sum();

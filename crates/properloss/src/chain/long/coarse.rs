@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use crate::chain::core::{CoreWork, Stores, solve_whole};
+use crate::chain::core::{CoreWork, HALVED, Stores, solve_whole};
 use crate::chain::problem::Frame;
 use crate::chain::solution::EdgeState;
 
@@ -77,7 +77,7 @@ impl Coarse {
         let groups = &self.groups;
         let (point, gap) =
             (|k: usize| (groups[k].weight, groups[k].target), |k: usize| groups[k].gap);
-        let work = solve_whole(stores, frame, point, gap, &mut self.v, &mut self.edges);
+        let work = solve_whole::<HALVED>(stores, frame, point, gap, &mut self.v, &mut self.edges);
         self.multipliers(frame);
         (work, (squares.iter().sum::<f64>() / m as f64).sqrt())
     }

@@ -11,7 +11,7 @@
 mod coarse;
 
 use crate::chain::certificate::{Signs, signs};
-use crate::chain::core::{CoreWork, Grid, Stores, solve_whole};
+use crate::chain::core::{CoreWork, Grid, HALVED, Stores, solve_whole};
 use crate::chain::general::blocks::Chain;
 use crate::chain::general::curve::Identity;
 use crate::chain::problem::Frame;
@@ -146,7 +146,7 @@ impl Reduced {
         self.edges.resize(pieces.len() - 1, EdgeState::Free);
         let point = |k: usize| (pieces[k].weight, pieces[k].target);
         let gap = |k: usize| pieces[k].gap;
-        solve_whole(stores, frame, point, gap, &mut self.v, &mut self.edges)
+        solve_whole::<HALVED>(stores, frame, point, gap, &mut self.v, &mut self.edges)
     }
 
     /// The points of piece `k` of a chain of `m` points.
@@ -304,7 +304,7 @@ mod tests {
             let point = |i: usize| (chain.weight(i), chain.targets[i] - chain.ramp(i));
             let gap = |i: usize| chain.gap(i);
             let stores = &mut <[Stores; 2]>::default();
-            solve_whole(stores, &chain.frame, point, gap, &mut whole.0, &mut whole.1);
+            solve_whole::<HALVED>(stores, &chain.frame, point, gap, &mut whole.0, &mut whole.1);
             let limits = (1e-12, m);
             let mut reduced = Reduced::default();
             let solved = reduced.solve(stores, &chain, limits, &mut pieces.0, &mut pieces.1);

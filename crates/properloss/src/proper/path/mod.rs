@@ -37,6 +37,7 @@ use super::metric::{Dense, Hessians, Metric};
 use super::products::Products;
 use super::rows::{FoldRows, Halt, Halted, HeldOut, LANES, Lane};
 use quadratic::Quadratic;
+use walk::Belief;
 
 /// A point this much less likely than the best is not worth a look at the next.
 const GIVE_UP: f64 = 7.0;
@@ -126,6 +127,14 @@ pub(super) struct PathState {
     unit: Option<(usize, Vec<Vec<Lane>>)>,
 }
 
+/// A step of the walk.
+enum Plan {
+    /// To a point, from a visited one.
+    Visit((usize, usize), usize),
+    /// To the minimum of a visited one.
+    ComeNearer(usize),
+}
+
 /// What the last pass with gradients told.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -201,6 +210,16 @@ impl PathState {
         self.look
     }
 
+    /// What comes next on the walk: scores are taken as they are until the best point is known better, as it is
+    /// needed anyhow; then what could yet be better than it looked.
+    fn plan(&self) -> Option<Plan> {
+        let visit = |(to, from)| Plan::Visit(to, from);
+        let next = self.next(Belief::Taken).map(visit);
+        let next = next.or_else(|| self.best_to_come_nearer().map(Plan::ComeNearer));
+        let next = next.or_else(|| self.next(Belief::Doubted).map(visit));
+        next.or_else(|| self.to_come_nearer().map(Plan::ComeNearer))
+    }
+
     /// Passes over the rows so far.
     pub(super) fn passes(&self) -> usize {
         self.passes
@@ -210,13 +229,13 @@ impl PathState {
     pub(super) fn next_words(&self) -> String {
         match self.stage {
             Stage::Begin => "the path: its first model".to_owned(),
-            Stage::Walk => match self.next() {
-                Some(((a, g), _)) => {
+            Stage::Walk => match self.plan() {
+                Some(Plan::Visit((a, g), _)) => {
                     let scaling = scaling_name(self.scalings[a]);
                     let c = self.scales.strength(self.scalings[a], self.grid[g]);
                     format!("the path: columns {scaling}, C = {c:.3}")
                 }
-                None if self.to_come_nearer().is_some() => "the path: its best points".to_owned(),
+                Some(Plan::ComeNearer(_)) => "the path: its best points".to_owned(),
                 None => "the path: held-out scores".to_owned(),
             },
             Stage::Polish => "the path: its best points".to_owned(),
@@ -250,11 +269,15 @@ impl PathState {
                 self.begin(rows, halt)?;
                 self.stage = Stage::Walk;
             }
-            Stage::Walk => match (self.next(), self.to_come_nearer()) {
-                (Some((to, from)), _) => self.visit(rows, to, from, halt)?,
-                (None, Some(point)) => self.come_nearer(rows, point, halt)?,
-                (None, None) => self.stage = Stage::Judge,
+            Stage::Walk => match self.plan() {
+                Some(Plan::Visit(to, from)) => self.visit(rows, to, from, halt)?,
+                Some(Plan::ComeNearer(point)) => self.come_nearer(rows, point, halt)?,
+                None => self.stage = Stage::Judge,
             },
+            // A point that has all the weight is not weighed before it is where it is to be.
+            Stage::Judge if self.alone().is_some() && self.to_polish(rows).is_some() => {
+                self.stage = Stage::Polish;
+            }
             Stage::Judge => {
                 if !self.judge(rows, halt)? {
                     self.stage =
@@ -314,7 +337,7 @@ impl PathState {
         let mut held_out = HeldOut::NONE;
         for (group, anchor) in anchors.iter_mut().enumerate() {
             let sums = rows.lane_sums(&Curve::Logistic, group * LANES, &anchor.w, halt)?;
-            held_out = held_out.and(&rows.held_out(group * LANES, &sums));
+            held_out = held_out.and(&rows.held_out(&Curve::Logistic, group * LANES, &sums));
             *anchor = Anchor::new(std::mem::take(&mut anchor.w), sums);
         }
         self.look = Look::of(rows, &anchors, &held_out);
@@ -407,7 +430,7 @@ impl PathState {
                     None => {
                         let (first, w) = (group * LANES, &anchors[group].w);
                         let sums = rows.lane_sums(&Curve::Logistic, first, w, halt)?;
-                        rows.held_out(first, &sums)
+                        rows.held_out(&Curve::Logistic, first, &sums)
                     }
                 });
             }
@@ -433,6 +456,15 @@ impl PathState {
         if wanted.is_empty() {
             return Ok(false);
         }
+        if let [v] = wanted[..]
+            && self.alone() == Some(v)
+        {
+            // In the lanes of the models, as the average will ask for it.
+            let loss = rows.scored(&self.visited[v].w, halt)?.held_out.loss;
+            self.passes += 1;
+            self.set_exact(v, loss);
+            return Ok(true);
+        }
         let d = rows.dimension();
         let sets: Vec<Vec<Lane>> = (0..rows.folds)
             .map(|k| {
@@ -447,11 +479,15 @@ impl PathState {
         let losses = rows.losses(&sets, halt)?;
         self.passes += 1;
         for (&v, loss) in wanted.iter().zip(losses) {
-            let price = self.visited[v].at.map_or(NULL_PRICE, |at| self.price(at));
-            let point = &mut self.visited[v];
-            (point.score, point.exact) = (-loss - price, true);
+            self.set_exact(v, loss);
         }
         Ok(true)
+    }
+
+    fn set_exact(&mut self, v: usize, loss: f64) {
+        let price = self.visited[v].at.map_or(NULL_PRICE, |at| self.price(at));
+        let point = &mut self.visited[v];
+        (point.score, point.exact) = (-loss - price, true);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::walk::LOOSE;
 use super::{
-    FoldRows, GIVE_UP, Halt, Halted, MAX_POLISHED, Metric, PathState, Stop, Visited, softmax,
+    FoldRows, GIVE_UP, Halt, Halted, MARGIN, MAX_POLISHED, Metric, PathState, Stop, Visited,
+    softmax,
 };
 
 /// A point that may yet matter comes nearer by this factor at a time.
@@ -12,18 +13,41 @@ const NEARER: f64 = 0.1;
 /// times as much: what a row loses by it is less all the same.
 const TIGHT: f64 = 5e-4;
 const TIGHT_ROWS: usize = 1000;
+/// The weights of a point that has all the weight need only be good weights, not a measure for others: with many
+/// rows it may be so many times as far.
+const ALONE: f64 = 8.0;
+
+/// Thousands of rows, at least one.
+fn thousands(rows: &FoldRows<'_>) -> f64 {
+    (rows.used() as f64 / TIGHT_ROWS as f64).max(1.0)
+}
+
+/// How near a point that has all the weight is to come.
+fn tight_alone(rows: &FoldRows<'_>) -> f64 {
+    TIGHT * thousands(rows) * thousands(rows).min(ALONE)
+}
 
 impl PathState {
+    /// The likeliest point, if it was only looked at loosely.
+    pub(super) fn best_to_come_nearer(&self) -> Option<usize> {
+        let best = self.best();
+        (1..self.visited.len()).find(|&v| self.visited[v].score == best && self.may_come_nearer(v))
+    }
+
     /// The likeliest point that was only looked at loosely and may yet have weight.
     pub(super) fn to_come_nearer(&self) -> Option<usize> {
         let least = self.best() - GIVE_UP;
         (1..self.visited.len())
             .filter(|&v| {
                 let point = &self.visited[v];
-                let is_known = !point.anchors.is_empty() && !point.w.is_empty();
-                point.doubt() > 0.0 && is_known && point.score + point.doubt() >= least
+                self.may_come_nearer(v) && point.score + self.doubt(point) >= least
             })
             .max_by(|&a, &b| self.visited[a].score.total_cmp(&self.visited[b].score))
+    }
+
+    fn may_come_nearer(&self, v: usize) -> bool {
+        let point = &self.visited[v];
+        self.doubt(point) > 0.0 && !point.anchors.is_empty() && !point.w.is_empty()
     }
 
     pub(super) fn come_nearer(
@@ -34,7 +58,11 @@ impl PathState {
     ) -> Result<(), Halted> {
         let Some(to) = self.visited[at].at else { return Ok(()) };
         let penalty = self.penalty(to);
-        let decrease = (NEARER * self.visited[at].decrease).max(LOOSE);
+        let decrease = if self.alone() == Some(at) {
+            tight_alone(rows)
+        } else {
+            (NEARER * self.visited[at].decrease).max(LOOSE)
+        };
         let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
         let (metric, known) = (Metric::Diagonal, Vec::new());
         let reached =
@@ -49,8 +77,13 @@ impl PathState {
         if self.quadratic.is_some() {
             return None;
         }
+        if let Some(v) = self.alone() {
+            let (point, decrease) = (&self.visited[v], tight_alone(rows));
+            let is_far = point.decrease > 2.0 * decrease && !point.anchors.is_empty();
+            return (is_far && point.polished < MAX_POLISHED).then_some((v, decrease));
+        }
         let weights = self.weights();
-        let tight = TIGHT * (rows.used() as f64 / TIGHT_ROWS as f64).max(1.0);
+        let tight = TIGHT * thousands(rows);
         (1..self.visited.len())
             .map(|v| (v, tight / weights[v].max(f64::MIN_POSITIVE)))
             .filter(|&(v, decrease)| {
@@ -61,6 +94,16 @@ impl PathState {
                     && !point.anchors.is_empty()
             })
             .min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The point that has all the weight, whatever the exact scores are.
+    pub(super) fn alone(&self) -> Option<usize> {
+        let least = self.best() - GIVE_UP - MARGIN;
+        let mut near = (0..self.visited.len()).filter(|&v| {
+            let point = &self.visited[v];
+            !point.w.is_empty() && point.score + self.doubt(point) >= least
+        });
+        near.next().filter(|&v| v > 0 && near.next().is_none())
     }
 
     /// The weights of the points by their exact scores; other points have none.

@@ -13,7 +13,10 @@
 //! `h2 = Σ h z²`; and by the share of its gain that a wrong Hessian leaves, which is the square of the
 //! contraction seen in the steps before.
 
-use super::{Models, PathState, STOP_CENTRE, STOP_QUADRATIC, Visited, dense};
+use super::walk::loose;
+use super::{
+    Enough, GIVE_UP, Models, PathState, Reached, STOP_CENTRE, STOP_QUADRATIC, Visited, dense,
+};
 use crate::proper::curve::Curve;
 use crate::proper::descent::Anchor;
 use crate::proper::linalg::{dot, lane, product};
@@ -258,11 +261,19 @@ fn visit_with(
         return (Ok(()), quadratic);
     }
     let stop = if is_first { STOP_CENTRE } else { STOP_QUADRATIC };
+    // A point that is far below the best need not come to its minimum.
+    let (best, price) = (state.best(), state.price(to));
+    let enough = |held_out: f64| loose(best - GIVE_UP + held_out + price);
+    let is_watched = !is_first && state.walkers.len() == 1;
+    let enough: Option<Enough<'_>> = if is_watched { Some(&enough) } else { None };
     let reached =
-        state.descend_from(rows, to, start, &penalty, &metric, Vec::new(), stop, None, halt);
+        state.descend_from(rows, to, start, &penalty, &metric, Vec::new(), stop, enough, halt);
     drop(metric);
     let reached = match reached {
-        Ok(reached) => reached,
+        // Nothing comes nearer by the steps of L-BFGS here: what is left is as good as it gets.
+        Ok(Reached { point, gain, contraction }) => {
+            Reached { point: Visited { decrease: 0.0, ..point }, gain, contraction }
+        }
         Err(halted) => return (Err(halted), quadratic),
     };
     let slow = reached.contraction > SLOW && reached.gain > TELLING;

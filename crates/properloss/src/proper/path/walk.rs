@@ -21,43 +21,87 @@ const LOOSE_SHARE: f64 = 0.1;
 const SCOUT_SHARE: f64 = 0.01;
 const LEAST_SCOUT: f64 = 1.0;
 const DOUBT: f64 = 3.0;
+/// With a weaker penalty than the best point has it rather loses on the way to its minimum.
+const DOUBT_BEYOND: f64 = 1.0;
 /// A scaling whose first point lacks more than this share of what the best first point gains, and so many
 /// nats, is not walked: strengths do not make up for that.
 const HOPELESS_SHARE: f64 = 0.4;
+/// One that lacks more than this share (and so many nats) of what its neighbour gains tells that the way beyond it
+/// leads down.
+const BEHIND_SHARE: f64 = 0.03;
 const HOPELESS: f64 = 100.0;
 /// Weights of all models up to which every anchor is kept.
 const MAX_ANCHORED: usize = 1 << 17;
 
-impl Visited {
-    /// How far its score may be off, in nats, beyond what [`MARGIN`] allows for.
-    pub(super) fn doubt(&self) -> f64 {
-        if self.decrease > 2.0 * LOOSE { DOUBT * self.decrease } else { 0.0 }
-    }
+/// How much the scores of points that were looked at loosely are believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Belief {
+    /// As they are.
+    Taken,
+    /// As good as they may be.
+    Doubted,
 }
 
 impl PathState {
+    /// How far the score of a point may be off, in nats, beyond what [`MARGIN`] allows for.
+    pub(super) fn doubt(&self, point: &Visited) -> f64 {
+        if point.decrease <= 2.0 * LOOSE {
+            return 0.0;
+        }
+        let best = self.visited.iter().max_by(|a, b| a.score.total_cmp(&b.score));
+        let strength = |point: &Visited| point.at.map_or(0, |at| at.1);
+        let is_weaker = best.is_some_and(|best| strength(point) > strength(best));
+        (if is_weaker { DOUBT_BEYOND } else { DOUBT }) * point.decrease
+    }
+
     /// The next point, and the visited point that it starts from; `None` at the end.
     ///
-    /// Every scaling is looked at where the first starts; then the likeliest is walked first, so that the
-    /// others end early.
-    pub(super) fn next(&self) -> Option<((usize, usize), usize)> {
-        let first = self.find((0, self.start));
-        let walked = self.scalings.len() + 1 - self.alike;
-        for a in 0..walked {
-            if self.find((a, self.start)).is_none() {
-                return Some(((a, self.start), first.unwrap_or(0)));
-            }
+    /// Every scaling is looked at where the first starts; then the likeliest is walked outwards, and the others
+    /// from where it is likeliest: strengths mean the same under every scaling, up to a step or two.
+    pub(super) fn next(&self, belief: Belief) -> Option<((usize, usize), usize)> {
+        let looks = self.looks();
+        let mut seen = looks.iter().filter_map(|&a| self.find((a, self.start)));
+        let unseen = |a: &&usize| self.find((**a, self.start)).is_none();
+        if let Some(&a) = looks.iter().find(unseen) {
+            return Some(((a, self.start), seen.next().unwrap_or(0)));
         }
-        let likeliest = |a: &usize| {
-            let of = self.visited.iter().filter(|point| point.at.is_some_and(|at| at.0 == *a));
-            of.map(|point| point.score).fold(f64::NEG_INFINITY, f64::max)
+        let mut order = looks;
+        let score = |a: usize| self.likeliest(a).map_or(f64::NEG_INFINITY, |(_, score)| score);
+        order.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
+        let top = self.likeliest(*order.first()?)?.0;
+        order.into_iter().filter(|&a| !self.is_hopeless(a)).find_map(|a| {
+            let seen = self.visited.iter().filter(|p| p.at.is_some_and(|at| at.0 == a)).count();
+            if seen == 1 && top != self.start && self.find((a, top)).is_none() {
+                return Some(((a, top), self.find((a, self.start))?));
+            }
+            let outwards = |up: bool| self.outwards(a, up, belief);
+            outwards(true).or_else(|| outwards(false))
+        })
+    }
+
+    /// The scalings that are looked at where the first strength is, in their order. L-BFGS begins with the one in
+    /// the middle: where that is far behind its neighbour on one side, the one on the other side is left out.
+    fn looks(&self) -> Vec<usize> {
+        let walked = self.scalings.len() + 1 - self.alike;
+        if self.quadratic.is_some() || walked != 3 {
+            return (0..walked).collect();
+        }
+        let at_start = |a: usize| self.find((a, self.start)).map(|v| &self.visited[v]);
+        let is_left_out = match (at_start(1), at_start(2)) {
+            (Some(middle), Some(side)) => {
+                let gain = side.score - self.visited[0].score;
+                middle.score + self.doubt(middle) < side.score - HOPELESS.max(BEHIND_SHARE * gain)
+            }
+            _ => false,
         };
-        let mut order: Vec<usize> = (0..walked).collect();
-        order.sort_by(|a, b| likeliest(b).total_cmp(&likeliest(a)));
-        order
-            .into_iter()
-            .filter(|&a| !self.is_hopeless(a))
-            .find_map(|a| self.outwards(a, true).or_else(|| self.outwards(a, false)))
+        if is_left_out { vec![1, 2] } else { vec![1, 2, 0] }
+    }
+
+    /// The likeliest strength of a scaling so far, and its score.
+    fn likeliest(&self, a: usize) -> Option<(usize, f64)> {
+        let of = self.visited.iter().filter_map(|point| Some((point.at?, point.score)));
+        let own = of.filter(|(at, _)| at.0 == a).map(|(at, score)| (at.1, score));
+        own.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Whether a scaling is so far behind another where both start that no strength makes up for it.
@@ -69,34 +113,57 @@ impl PathState {
         let best = starts().map(|point| point.score).fold(f64::NEG_INFINITY, f64::max);
         let own = starts().find(|point| point.at.is_some_and(|at| at.0 == a));
         let gain = best - self.visited[0].score;
-        own.is_some_and(|own| own.score + own.doubt() < best - HOPELESS.max(HOPELESS_SHARE * gain))
+        own.is_some_and(|own| {
+            own.score + self.doubt(own) < best - HOPELESS.max(HOPELESS_SHARE * gain)
+        })
     }
 
-    /// The next point of a scaling to one side, and the one before it.
-    fn outwards(&self, a: usize, up: bool) -> Option<((usize, usize), usize)> {
-        let best = self.best();
-        let (mut number, mut at) = (self.start, self.find((a, self.start))?);
+    /// The nearest strength of a scaling beyond this one that was visited, and the point.
+    fn beyond(&self, (a, from): (usize, usize), up: bool) -> Option<(usize, usize)> {
+        let numbers: Vec<usize> =
+            if up { (from + 1..self.grid.len()).collect() } else { (0..from).rev().collect() };
+        numbers.into_iter().find_map(|number| Some((number, self.find((a, number))?)))
+    }
+
+    /// The next point of a scaling to one side of its likeliest one, and the one before it.
+    fn outwards(&self, a: usize, up: bool, belief: Belief) -> Option<((usize, usize), usize)> {
+        let least = self.best() - GIVE_UP;
+        let (top, _) = self.likeliest(a)?;
+        let (mut number, mut at) = (top, self.find((a, top))?);
         // Before anything was seen on this side, the other side may tell where it goes.
-        let other = if up { number.wrapping_sub(1) } else { number + 1 };
-        let mut last = self.find((a, other)).map(|other| self.visited[other].score);
-        let mut rise_before = f64::INFINITY;
+        let score = |v: usize| self.visited[v].score;
+        let other = self.beyond((a, top), !up);
+        let per_step = |(n, v): (usize, usize)| (score(at) - score(v)) / n.abs_diff(top) as f64;
+        let (mut rise, mut before) = (other.map_or(f64::INFINITY, per_step), f64::INFINITY);
         loop {
             let following = if up { number + 1 } else { number.wrapping_sub(1) };
             if following >= self.grid.len() {
                 return None;
             }
-            let score = self.visited[at].score;
-            let rise = last.map_or(f64::INFINITY, |last| score - last);
-            let may_be = score + self.visited[at].doubt();
-            if may_be < best - GIVE_UP && ahead(rise, rise_before) < best - GIVE_UP - may_be {
+            let doubt = match belief {
+                Belief::Taken => 0.0,
+                Belief::Doubted => self.doubt(&self.visited[at]),
+            };
+            let may_be = score(at) + doubt;
+            if may_be < least && ahead(rise, before) < least - may_be {
                 return None;
             }
-            match self.find((a, following)) {
-                Some(found) => {
-                    rise_before = rise;
-                    (last, number, at) = (Some(score), following, found);
+            match (self.find((a, following)), self.beyond((a, number), up), other) {
+                (Some(found), ..) => {
+                    before = rise;
+                    rise = score(found) - score(at);
+                    (number, at) = (following, found);
                 }
-                None => return Some(((a, following), at)),
+                // Strengths on both sides were seen, and what lies between them is known well enough.
+                (None, Some(far), Some(other)) if number == top => {
+                    let side = |(n, v): (usize, usize)| (self.grid[n], score(v));
+                    let peak = peak([side(far), side((top, at)), side(other)]);
+                    if peak + doubt < least {
+                        return None;
+                    }
+                    return Some(((a, following), at));
+                }
+                (None, ..) => return Some(((a, following), at)),
             }
         }
     }
@@ -115,9 +182,10 @@ impl PathState {
         }
         // Hopeless points keep nothing.
         let least = self.best() - GIVE_UP - MARGIN;
-        let is_hopeless = |point: &&mut Visited| point.score + point.doubt() < least;
-        for point in self.visited[1..].iter_mut().filter(is_hopeless) {
-            point.w.clear();
+        for v in 1..self.visited.len() {
+            if self.visited[v].score + self.doubt(&self.visited[v]) < least {
+                self.visited[v].w.clear();
+            }
         }
         Ok(())
     }
@@ -153,10 +221,10 @@ impl PathState {
         let (best, price) = (self.best(), self.price(to));
         let null = -self.visited[0].score - NULL_PRICE;
         let enough = |held_out: f64| {
-            let below = (best - GIVE_UP + held_out + price).max(0.0);
+            let below = best - GIVE_UP + held_out + price;
             let scout = SCOUT_SHARE * (null - held_out);
-            let loose = if scout > LEAST_SCOUT { scout } else { LOOSE };
-            (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE).max(loose)
+            let least = if scout > LEAST_SCOUT { scout } else { LOOSE };
+            loose(below).max(least)
         };
         // With more than eight models the held-out scores come in parts.
         let enough: Option<Enough<'_>> = if self.walkers.len() == 1 { Some(&enough) } else { None };
@@ -176,16 +244,22 @@ impl PathState {
         }
         let least = self.best() - GIVE_UP - MARGIN;
         let numbers: Vec<(usize, usize)> = self.visited.iter().filter_map(|p| p.at).collect();
-        for point in &mut self.visited[1..] {
-            let Some((a, g)) = point.at else { continue };
+        for v in 1..self.visited.len() {
+            let Some((a, g)) = self.visited[v].at else { continue };
             let between =
                 numbers.contains(&(a, g + 1)) && numbers.contains(&(a, g.wrapping_sub(1)));
-            if between && point.score + point.doubt() < least {
-                point.anchors.clear();
+            if between && self.visited[v].score + self.doubt(&self.visited[v]) < least {
+                self.visited[v].anchors.clear();
             }
         }
         self.visited[0].anchors.clear();
     }
+}
+
+/// How far from its minimum a point may stay that is so many nats below what could matter.
+pub(super) fn loose(below: f64) -> f64 {
+    let below = below.max(0.0);
+    (below / LOOSE_SCALE).powi(2).min(below * LOOSE_SHARE)
 }
 
 /// What the next steps may gain: the score bends down along the path, so that each rises by a share of the
@@ -197,4 +271,38 @@ fn ahead(rise: f64, before: f64) -> f64 {
         1.0
     };
     (1..=STEPS_AHEAD).map(|k| rise * share.powi(k)).sum()
+}
+
+/// The largest value of the parabola through three points, the middle one of which is the highest.
+fn peak([left, top, right]: [(f64, f64); 3]) -> f64 {
+    let slope = |a: (f64, f64), b: (f64, f64)| (b.1 - a.1) / (b.0 - a.0);
+    let (rises, falls) = (slope(left, top), slope(top, right));
+    let bend = (falls - rises) / (right.0 - left.0);
+    // Of f(top) + m x + bend x², m the slope at the top.
+    let m = rises + bend * (top.0 - left.0);
+    if bend < 0.0 { top.1 - m * m / (4.0 * bend) } else { top.1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_is_that_of_the_parabola() {
+        let f = |x: f64| 3.0 - 2.0 * (x - 0.7) * (x - 0.7);
+        let at = |x: f64| (x, f(x));
+        assert!((peak([at(0.0), at(0.5), at(1.5)]) - 3.0).abs() < 1e-12);
+        assert!((peak([at(1.5), at(1.0), at(-2.0)]) - 3.0).abs() < 1e-12);
+        assert_eq!(peak([(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]), 1.0);
+    }
+
+    #[test]
+    fn a_score_is_believed_to_rise_by_less_and_less() {
+        assert_eq!(ahead(8.0, 16.0), 4.0 + 2.0 + 1.0 + 0.5);
+        // By no less than half of the step before; as it did, if that was more.
+        assert_eq!(ahead(8.0, 80.0), ahead(8.0, 16.0));
+        assert_eq!(ahead(8.0, f64::INFINITY), 32.0);
+        assert_eq!(ahead(f64::INFINITY, f64::INFINITY), f64::INFINITY);
+        assert_eq!(ahead(-2.0, 5.0), -8.0);
+    }
 }

@@ -187,12 +187,13 @@ impl BlockQuestion {
             )),
             Ask::LaneSums { curve, first, w } => {
                 let mut z = vec![0.0; block.labels.len()];
-                let sums = curve.with(|curve| rows.lane_sums(curve, *first, w, &mut z, stop))?;
-                let held_out = if *first < self.dealt.folds {
-                    rows.held_out(*first, &z)
-                } else {
-                    HeldOut::NONE
-                };
+                let (sums, held_out) = curve.with(|curve| {
+                    let sums = rows.lane_sums(curve, *first, w, &mut z, stop);
+                    let is_held_out = *first < self.dealt.folds;
+                    let held_out =
+                        if is_held_out { rows.held_out(curve, *first, &z) } else { HeldOut::NONE };
+                    (sums, held_out)
+                })?;
                 Reply::LaneSums(LaneSums { held_out: Some(held_out), ..sums.map_err(halted)? })
             }
             Ask::Losses { w } => Reply::Losses(rows.losses(w, stop).map_err(halted)?),

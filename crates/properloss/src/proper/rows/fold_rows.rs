@@ -409,12 +409,17 @@ impl<'a> FoldRows<'a> {
         }
     }
 
-    /// Loss and reach of the held-out scores of a group, after the pass that gave these sums.
-    pub(in crate::proper) fn held_out(&self, first: usize, sums: &LaneSums) -> HeldOut {
+    /// Loss and reach of the held-out scores of a group, after the pass under this curve that gave these sums.
+    pub(in crate::proper) fn held_out(
+        &self,
+        curve: &Curve<'_>,
+        first: usize,
+        sums: &LaneSums,
+    ) -> HeldOut {
         match (&self.at, sums.held_out) {
             (_, Some(held_out)) => held_out,
             (At::Memory { block, scores }, None) if first < self.folds => {
-                with_scores(scores, self.rows, |scores| block.held_out(first, &scores.z))
+                with_scores(scores, self.rows, |scores| block.held_out(curve, first, &scores.z))
             }
             _ => HeldOut::NONE,
         }

@@ -13,6 +13,9 @@ use crate::sample::Storage;
 
 /// Rows standardised and copied out together.
 const BLOCK: usize = 128;
+/// Rows that are asked for ahead, and values of each.
+const AHEAD: usize = 2;
+const PREFETCHED: usize = 512;
 /// At most this many numbers in partial sums (256 MB), but always one part a fold.
 const MAX_PARTIAL: usize = 1 << 25;
 
@@ -123,29 +126,8 @@ impl FoldBlock<'_> {
                 return Err(Halted);
             }
             let count = list.len();
-            for (k, &i) in list.iter().enumerate() {
-                let i = i as usize;
-                self.fill(i, &mut row);
-                let d = shape.dimension;
-                row[d..].fill(0.0);
-                let z = dot(&row[..d], w);
-                let (weight, y) = (self.weights[i], f64::from(self.labels[i]));
-                let point = curve.at(z, y);
-                let h = weight * curve.curvature(z);
-                part.loss += weight * point.loss;
-                part.weight += weight;
-                let (groups, _) = row.as_chunks::<8>();
-                for (panel, x) in groups.iter().enumerate() {
-                    if panel < shape.left / 8 {
-                        left[panel * count + k] = *x;
-                    }
-                    let right = &mut right[panel * count + k];
-                    for l in 0..8 {
-                        right[l] = h * x[l];
-                    }
-                }
-                right[d / 8 * count + k][d % 8] = weight * point.slope;
-            }
+            let (row, left, right, part) = (&mut row, &mut left, &mut right, &mut part);
+            run(arch(), Pack { rows: self, curve, w, list, shape, row, left, right, part });
             let (left, right) =
                 (&left[..count * shape.left / 8], &right[..count * shape.right / 8]);
             run(arch(), AddGram { left, right, count, shape, sums: &mut part.sums });
@@ -173,6 +155,17 @@ impl FoldBlock<'_> {
         row[columns] = 1.0;
     }
 
+    /// Asks for the values of row `i`: the rows of a fold lie here and there.
+    #[inline(always)]
+    fn prefetch<L: Lanes>(&self, lanes: L, i: usize) {
+        let columns = self.matrix.columns();
+        match &self.matrix {
+            Matrix::DenseF32(x) => prefetch_row(lanes, x.values(), i * columns, columns),
+            Matrix::DenseF64(x) => prefetch_row(lanes, x.values(), i * columns, columns),
+            Matrix::Csr(_) => {}
+        }
+    }
+
     fn fill_sparse(&self, i: usize, row: &mut [f64]) {
         let columns = self.matrix.columns();
         for j in 0..columns {
@@ -180,6 +173,62 @@ impl FoldBlock<'_> {
         }
         self.matrix.for_each_in_row(i, |j, x| row[j] = (x - self.mean[j]) * self.factor[j]);
         row[columns] = 1.0;
+    }
+}
+
+#[inline(always)]
+fn prefetch_row<L: Lanes, T: Storage>(lanes: L, values: &[T], start: usize, columns: usize) {
+    let row = values.as_ptr().wrapping_add(start);
+    for j in (0..columns.min(PREFETCHED)).step_by(8) {
+        lanes.prefetch(row.wrapping_add(j));
+    }
+}
+
+/// Rows to be copied out: `x̃` to the left factor, `h x̃` and `x̃ r` to the right one, eight columns a panel.
+struct Pack<'a> {
+    rows: &'a FoldBlock<'a>,
+    curve: &'a Curve<'a>,
+    w: &'a [f64],
+    list: &'a [u32],
+    shape: Shape,
+    row: &'a mut [f64],
+    left: &'a mut [[f64; 8]],
+    right: &'a mut [[f64; 8]],
+    part: &'a mut Part,
+}
+
+impl Kernel for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call<L: Lanes>(self, lanes: L) {
+        let Self { rows, curve, w, list, shape, row, left, right, part } = self;
+        let (d, count) = (shape.dimension, list.len());
+        for (k, &i) in list.iter().enumerate() {
+            if let Some(&later) = list.get(k + AHEAD) {
+                rows.prefetch(lanes, later as usize);
+            }
+            let i = i as usize;
+            rows.fill(i, row);
+            row[d..].fill(0.0);
+            let z = dot(&row[..d], w);
+            let (weight, y) = (rows.weights[i], f64::from(rows.labels[i]));
+            let point = curve.at(z, y);
+            let h = weight * curve.curvature(z);
+            part.loss += weight * point.loss;
+            part.weight += weight;
+            let (groups, _) = row.as_chunks::<8>();
+            for (panel, x) in groups.iter().enumerate() {
+                if panel < shape.left / 8 {
+                    left[panel * count + k] = *x;
+                }
+                let right = &mut right[panel * count + k];
+                for l in 0..8 {
+                    right[l] = h * x[l];
+                }
+            }
+            right[d / 8 * count + k][d % 8] = weight * point.slope;
+        }
     }
 }
 
@@ -307,6 +356,7 @@ fn tile<L: Lanes, const A: usize, const B: usize>(
 }
 
 /// `a·b` in eight lanes.
+#[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0f64; 8];
     let (a_groups, a_rest) = a.as_chunks::<8>();

@@ -109,7 +109,7 @@ impl FoldBlock<'_> {
         let stored = self.matrix.stored();
         let chunks = match self.matrix {
             // A part has a sum for every column, stored or not.
-            Matrix::Csr(_) => (stored / (8 * columns.max(1))).min(stored / 8192).clamp(1, 64),
+            Matrix::Csr(_) => (stored / (12 * columns.max(1))).min(stored / 8192).clamp(1, 64),
             _ => (stored >> 16).min(rows / (2 * BLOCK)).clamp(1, 64),
         };
         rows.div_ceil(chunks).next_multiple_of(BLOCK)

@@ -126,21 +126,29 @@ impl FoldBlock<'_> {
     /// Median and spread of a few rows. (The median, so that one huge value does not hide the spread
     /// of the others.)
     pub(super) fn shift_and_unit(&self, rows: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<f64>) {
-        let (mut sampled, columns) = (0, self.matrix.columns());
-        let mut stored: Vec<(usize, f64)> = Vec::new();
-        for i in rows.filter(|&i| self.weights[i] > 0.0) {
-            sampled += 1;
-            self.matrix.for_each_in_row(i, |j, x| stored.push((j, x)));
+        let columns = self.matrix.columns();
+        let rows: Vec<usize> = rows.filter(|&i| self.weights[i] > 0.0).collect();
+        let sampled = rows.len();
+        // By column: where its values begin, then the values.
+        let mut starts = vec![0; columns + 1];
+        for &i in &rows {
+            self.matrix.for_each_in_row(i, |j, _| starts[j + 1] += 1);
         }
-        // By column, the order of the rows kept.
-        stored.sort_by_key(|&(j, _)| j);
+        (0..columns).for_each(|j| starts[j + 1] += starts[j]);
+        let (mut free, mut stored) = (starts.clone(), vec![0.0; starts[columns]]);
+        for &i in &rows {
+            self.matrix.for_each_in_row(i, |j, x| {
+                stored[free[j]] = x;
+                free[j] += 1;
+            });
+        }
         let (mut shift, mut unit) = (vec![0.0; columns], vec![1.0; columns]);
-        for column in stored.chunk_by(|a, b| a.0 == b.0) {
-            let j = column[0].0;
-            let mut values: Vec<f64> = column.iter().map(|&(_, x)| x).collect();
+        let mut values = Vec::new();
+        for j in (0..columns).filter(|&j| starts[j] < starts[j + 1]) {
+            values.clear();
+            values.extend_from_slice(&stored[starts[j]..starts[j + 1]]);
             values.resize(sampled, 0.0);
-            values.sort_by(f64::total_cmp);
-            shift[j] = values[sampled / 2];
+            shift[j] = *values.select_nth_unstable_by(sampled / 2, f64::total_cmp).1;
             let spread = values.iter().map(|x| (x - shift[j]).abs()).fold(0.0, f64::max);
             let size = if spread > 0.0 { spread } else { shift[j].abs() };
             if size > 0.0 {

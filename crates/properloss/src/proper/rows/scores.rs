@@ -14,7 +14,7 @@ const PART: usize = 1 << 14;
 /// Sampled rows per part.
 const SAMPLED_PART: usize = 1 << 10;
 
-/// The summed log-loss of held-out scores, the least and the largest of them.
+/// The summed loss of held-out scores, the least and the largest of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::proper) struct HeldOut {
@@ -52,7 +52,7 @@ impl Scored {
 
 impl FoldBlock<'_> {
     /// Loss and reach of the scores `z` over the rows of the folds `first..first + 8`.
-    pub(super) fn held_out(&self, first: usize, z: &[f64]) -> HeldOut {
+    pub(super) fn held_out(&self, curve: &Curve<'_>, first: usize, z: &[f64]) -> HeldOut {
         let whole = self.folds.count <= LANES && first == 0;
         let parts: Vec<HeldOut> = z
             .par_chunks(PART)
@@ -61,12 +61,12 @@ impl FoldBlock<'_> {
                 let at = number * PART..number * PART + z.len();
                 let labels = &self.labels[at.clone()];
                 if whole {
-                    return HeldOut::of(z, labels, &self.weights[at]);
+                    return HeldOut::of(curve, z, labels, &self.weights[at]);
                 }
                 let inside =
                     |i: usize| (first..first + LANES).contains(&(self.folds.of_row[i] as usize));
                 let weight = |i: usize| if inside(i) { self.weights[i] } else { 0.0 };
-                HeldOut::of(z, labels, &at.map(weight).collect::<Vec<f64>>())
+                HeldOut::of(curve, z, labels, &at.map(weight).collect::<Vec<f64>>())
             })
             .collect();
         parts.iter().fold(HeldOut::NONE, |sum, part| sum.and(part))
@@ -76,7 +76,8 @@ impl FoldBlock<'_> {
     pub(super) fn scored(&self, z: &[f64]) -> Result<Scored, Error> {
         let bins = Bins::of_rows(z, self.labels, &self.weights, &self.folds.of_row)?;
         let groups = (0..self.folds.count).step_by(LANES);
-        let held_out = groups.fold(HeldOut::NONE, |sum, first| sum.and(&self.held_out(first, z)));
+        let of_group = |first: usize| self.held_out(&Curve::Logistic, first, z);
+        let held_out = groups.fold(HeldOut::NONE, |sum, first| sum.and(&of_group(first)));
         Ok(Scored { bins, held_out })
     }
 
@@ -139,8 +140,14 @@ impl FoldBlock<'_> {
 
 impl HeldOut {
     /// Over the rows of positive weight.
-    fn of(z: &[f64], labels: &[u8], weights: &[f64]) -> Self {
-        let loss = run(arch(), Loss { z, labels, weights });
+    fn of(curve: &Curve<'_>, z: &[f64], labels: &[u8], weights: &[f64]) -> Self {
+        let loss = match curve {
+            Curve::Logistic => run(arch(), Loss { z, labels, weights }),
+            _ => {
+                let rows = z.iter().zip(labels).zip(weights).filter(|(_, weight)| **weight > 0.0);
+                rows.map(|((z, y), weight)| weight * curve.at(*z, f64::from(*y)).loss).sum()
+            }
+        };
         let used = z.iter().zip(weights).filter(|(_, weight)| **weight > 0.0);
         let reach = used.fold(Self::NONE.reach, |(low, high), (&z, _)| (low.min(z), high.max(z)));
         Self { loss, reach }

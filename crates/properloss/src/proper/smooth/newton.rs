@@ -5,7 +5,7 @@ use super::objective::{Derivatives, Objective};
 use super::{HIGHEST, LOWEST};
 
 /// Steps at most; warm starts need one to four.
-const MAX_STEPS: usize = 30;
+const MAX_STEPS: usize = 60;
 /// On the detour: the weight of all rows at first, the factor from one stage to the next, and the
 /// decrement at which a stage ends.
 const FIRST_TOTAL: f64 = 100.0;
