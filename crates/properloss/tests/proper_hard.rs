@@ -177,7 +177,8 @@ fn stress_fits_keep_the_promises() {
         Ok("fuzz" | "full") => 10_000,
         _ => 150,
     };
-    for seed in 0..fits {
+    // The fit of seed 309 once did not end: two models that were stuck took turns in trying again.
+    for seed in (0..fits).chain([309]) {
         let mut random = Congruence(seed * 2_654_435_761 + 17);
         let rows = 12 + (random.uniform().powi(2) * 120.0) as usize;
         let columns = 1 + (random.uniform().powi(2) * 40.0) as usize;

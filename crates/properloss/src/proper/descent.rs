@@ -162,7 +162,8 @@ impl Walkers {
             // Lanes that moved take a new direction; the others try a shorter step along the old one.
             for l in 0..models {
                 let lane = &mut walk[l];
-                if !lane.moved {
+                // Who is stuck stays where it is: two that take turns in trying again would never end.
+                if !lane.moved || lane.stuck {
                     continue;
                 }
                 lane.decrement = history.decrements[l];
