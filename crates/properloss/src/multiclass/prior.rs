@@ -7,12 +7,12 @@
 //!
 //! A row far outside the others has softmaxes of 0 and 1 at every temperature, so without a floor its
 //! log-loss is the gap of its scores, without a bound. No held-out row need look like that, so likelihood
-//! alone leaves the floor at 0. The binary link has the same terms, `-e log v(0) - e log(1 - v(1))`, and the same
-//! `e`: however sure the scores are, all other classes together keep about `e/n`. Prior rows are in every fold's fit and in no fold: they are not scored.
+//! alone leaves the floor at 0. The binary link has the same terms, `-e log v(0) - e log(1 - v(1))`, with an
+//! `e` of its own (.4): however sure the scores are, all other classes together keep about `e/n`. Prior rows are in every fold's fit and in no fold: they are not scored.
 
 use super::weights::Likelihoods;
 
-/// `e`; that of the binary link.
+/// `e`. The binary link has .4; here .1 is what was measured.
 const OTHER_CLASSES: f64 = 0.1;
 
 /// Likelihoods with the prior rows beside them.
