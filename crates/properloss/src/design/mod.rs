@@ -24,8 +24,8 @@ pub use scaling::{FittedScaling, Scaling};
 pub use spectral::SpectralNorm;
 
 pub(crate) use lanes::{
-    FACTORIAL_13, FACTORIALS, Kernel, LN2_HIGH, LN2_LOW, Lanes, WHOLE, exp, kernel, log_one_plus,
-    run,
+    FACTORIAL_13, FACTORIALS, Kernel, LN2_HIGH, LN2_LOW, Lanes, WHOLE, exp, kernel, log,
+    log_one_plus, run,
 };
 
 use crate::error::{Error, Result};

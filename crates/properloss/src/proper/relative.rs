@@ -10,6 +10,7 @@
 //! two.
 
 use super::curve::{LEAST, Point};
+use super::rows::{LANES, Lane};
 use crate::link::LinkSpec;
 
 /// Cells a unit of log-odds, and the range they cover on both sides of 0.
@@ -86,6 +87,19 @@ impl RelativeTable {
             k += 1;
         }
         &self.pieces[k]
+    }
+
+    /// Of eight scores the slope of their pieces, and a point of the line of the label's likelihood:
+    /// `(s, b, a)` with `likelihood = a + s (the sigmoid's - b)`.
+    #[inline(always)]
+    pub(super) fn lines(&self, z: &Lane, label: u8) -> (Lane, Lane, Lane) {
+        let (mut s, mut b, mut a) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+        for l in 0..LANES {
+            let piece = self.piece(z[l]);
+            s[l] = piece.slope;
+            (b[l], a[l]) = if label == 1 { (piece.p, piece.v) } else { (piece.q, piece.w) };
+        }
+        (s, b, a)
     }
 
     /// `u`, `1 - u` and `u'`.

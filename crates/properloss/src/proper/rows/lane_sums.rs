@@ -240,6 +240,7 @@ impl Pass<'_> {
                 let weight = if self.rows.plain { None } else { Some(weight) };
                 losses.logistic(z, label, mask, weight);
             }
+            Some(Curve::Relative(table)) => losses.relative(table, z, label, mask, weight),
             Some(curve) => losses.general(curve, z, label, mask, weight),
         }
     }

@@ -1,6 +1,6 @@
 //! Sums of logarithms, eight at a time: most of what a link costs.
 
-use crate::design::{Kernel, Lanes, arch, log_one_plus, run};
+use crate::design::{Kernel, Lanes, arch, log, run};
 
 /// `Σ weight log x` over positive numbers; the least normal number where `x` is smaller.
 pub(super) fn weighted_logs(weights: &[f64], x: &[f64]) -> f64 {
@@ -21,25 +21,14 @@ impl Kernel for WeightedLogs<'_> {
         let (groups, rest) = self.x.as_chunks::<8>();
         let (weights, weights_rest) = self.weights.as_chunks::<8>();
         for (x, weights) in groups.iter().zip(weights) {
-            sum = lanes.fused(sum, lanes.load(weights), logs(lanes, x));
+            sum = lanes.fused(sum, lanes.load(weights), log(lanes, x));
         }
         let (mut x, mut weights) = ([1.0; 8], [0.0; 8]);
         x[..rest.len()].copy_from_slice(rest);
         weights[..rest.len()].copy_from_slice(&weights_rest[..rest.len()]);
-        sum = lanes.fused(sum, lanes.load(&weights), logs(lanes, &x));
+        sum = lanes.fused(sum, lanes.load(&weights), log(lanes, &x));
         lanes.array(sum).iter().sum()
     }
-}
-
-/// With `x = 2^n (1 + e)`, `0 <= e < 1`: `n log 2 + log(1 + e)`, within 2e-15 absolute plus rounding.
-#[inline(always)]
-fn logs<L: Lanes>(lanes: L, x: &[f64; 8]) -> L::Vector {
-    const FRACTION: u64 = (1 << 52) - 1;
-    let bits = x.map(|x| x.max(f64::MIN_POSITIVE).to_bits());
-    let exponent = bits.map(|bits| (bits >> 52) as i32 as f64 - 1023.0);
-    let rest = bits.map(|bits| f64::from_bits(bits & FRACTION | 1f64.to_bits()) - 1.0);
-    let logs = log_one_plus(lanes, lanes.load(&rest));
-    lanes.fused(logs, lanes.load(&exponent), lanes.splat(std::f64::consts::LN_2))
 }
 
 #[cfg(test)]
