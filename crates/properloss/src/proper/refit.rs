@@ -172,7 +172,7 @@ fn descend(
     let (metric, stop) = match &hessians {
         Some(hessians) => (Metric::Dense(Dense::new(hessians, &path.penalty, halt)), STOP),
         None => {
-            let times = (rows.used() as f64 / STOP_WIDE_ROWS).max(1.0);
+            let times = (rows.used as f64 / STOP_WIDE_ROWS).max(1.0);
             (Metric::Diagonal, Stop { decrease: times * STOP_WIDE.decrease, ..STOP_WIDE })
         }
     };

@@ -517,7 +517,7 @@ pub(super) fn is_tall(rows: &FoldRows<'_>) -> bool {
     let stored = rows.stored / rows.rows.max(1);
     d * d <= MAX_PRODUCTS_PER_VALUE * stored.max(1)
         && d <= MAX_QUADRATIC
-        && (d * ROWS_PER_COLUMN <= rows.used() || d <= ALWAYS_QUADRATIC)
+        && (d * ROWS_PER_COLUMN <= rows.used || d <= ALWAYS_QUADRATIC)
         && rows.folds * d * d <= MAX_GRAM_NUMBERS
 }
 

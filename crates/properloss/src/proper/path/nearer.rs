@@ -19,7 +19,7 @@ const ALONE: f64 = 8.0;
 
 /// Thousands of rows, at least one.
 fn thousands(rows: &FoldRows<'_>) -> f64 {
-    (rows.used() as f64 / TIGHT_ROWS as f64).max(1.0)
+    (rows.used as f64 / TIGHT_ROWS as f64).max(1.0)
 }
 
 /// How near a point that has all the weight is to come.

@@ -64,7 +64,7 @@ impl Quadratic {
         mut w: Vec<f64>,
         halt: Halt<'_>,
     ) -> Result<Self, Halted> {
-        let (d, m) = (rows.dimension(), rows.used());
+        let (d, m) = (rows.dimension(), rows.used);
         let first = FIRST_LEAST.max(FIRST_PER_COLUMN * d);
         if first < m {
             newton(rows, penalty, &mut w, first, FIRST_STEPS, halt)?;
@@ -84,7 +84,7 @@ impl Quadratic {
     pub(super) fn restore(&mut self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<(), Halted> {
         if self.hessians.of_model.is_empty() {
             let w = std::mem::take(&mut self.hessians.reference);
-            let grams = rows.grams(&Curve::Logistic, &w, rows.used(), halt)?;
+            let grams = rows.grams(&Curve::Logistic, &w, rows.used, halt)?;
             self.hessians = Hessians::new(grams, w, 1.0);
         }
         Ok(())
@@ -293,7 +293,7 @@ fn visit_with(
     let w = lane(&reached.point.anchors[last / LANES].w, last % LANES);
     state.visited.push(reached.point);
     if slow && quadratic.grams < MAX_GRAMS {
-        match rows.grams(&Curve::Logistic, &w, rows.used(), halt) {
+        match rows.grams(&Curve::Logistic, &w, rows.used, halt) {
             Ok(grams) => quadratic.hessians = Hessians::new(grams, w, 1.0),
             Err(halted) => return (Err(halted), quadratic),
         }

@@ -14,7 +14,7 @@
 //! gathered     some rows themselves, chosen by a hash of their numbers               (gather.rs)
 //! ```
 //!
-//! Three layers: [`FoldRows`] is whom the algorithm asks (fold_rows.rs); it asks its one block in
+//! Three layers: [`FoldRows`] is whom the algorithm asks (fold_rows.rs; prepared.rs makes it); it asks its one block in
 //! memory, or sends the question to blocks elsewhere (ask.rs); [`FoldBlock`] answers for the rows of a
 //! block and alone has the kernels.
 //!
@@ -26,18 +26,21 @@ mod check;
 mod fold_rows;
 mod gather;
 mod gram;
+mod known_scores;
 mod lane_sums;
 mod losses;
 mod moments;
+mod prepared;
 mod scores;
 mod short;
 mod tiles;
 
 pub use ask::{BlockAnswer, BlockQuestion};
-pub(super) use fold_rows::{FoldRows, Here, Prepared, Source};
+pub(super) use fold_rows::{FoldRows, Here};
 pub(super) use gram::FoldGrams;
 pub(super) use lane_sums::LaneSums;
 pub(super) use moments::FoldMoments;
+pub(super) use prepared::{Prepared, Source};
 pub(super) use scores::{HeldOut, Scored};
 
 use std::ops::Deref;
