@@ -327,11 +327,16 @@ fn no_point_that_would_have_weight_is_left_out() {
             kept.map(|s| s.powf(2.0 - 2.0 * a)).sum()
         };
         let strength = |point: &PathPoint| (point.c * trace(point.scaling)).log10();
-        // The price of a scaling is 2 (1 - a)² V; V shows in any point of it.
-        let of_half = fit.path.iter().find(|point| point.c > 0.0 && point.scaling == 0.5);
-        let spread = of_half.map_or(0.0, |point| {
-            (-point.score - point.log_loss * total - strength(point).powi(2)) / 0.5
-        });
+        // The price of a scaling is 2 (1 - a)² V + 6 a D; it shows in any point of it.
+        let of_scaling = |a: f64| fit.path.iter().find(|point| point.c > 0.0 && point.scaling == a);
+        let price = |a: f64| {
+            of_scaling(a).map_or(0.0, |point| {
+                -point.score - point.log_loss * total - strength(point).powi(2)
+            })
+        };
+        let of_half = of_scaling(0.5);
+        let thin = price(1.0) / 6.0;
+        let spread = of_half.map_or(0.0, |_| (price(0.5) - 3.0 * thin) / 0.5);
         let mut scores = vec![(true, fit.path[0].score)];
         // Where all columns have one scale, the first scaling stands for all three.
         let scalings: &[f64] = if of_half.is_some() { &[1.0, 0.5, 0.0] } else { &[1.0] };
@@ -341,7 +346,8 @@ fn no_point_that_would_have_weight_is_left_out() {
                 let is_here = |point: &&PathPoint| {
                     point.c > 0.0 && point.scaling == a && (strength(point) - g).abs() < 1e-6
                 };
-                let score = -reference.held_out(a, g).1 - g * g - 2.0 * (1.0 - a).powi(2) * spread;
+                let price = g * g + 2.0 * (1.0 - a).powi(2) * spread + 6.0 * a * thin;
+                let score = -reference.held_out(a, g).1 - price;
                 scores.push((fit.path.iter().find(is_here).is_some(), score));
             }
         }
@@ -357,4 +363,38 @@ fn no_point_that_would_have_weight_is_left_out() {
         assert!(lost < 0.02, "{}: {lost} of the weight was not looked at", case.name);
     }
     assert!(left_out > 50, "{left_out}: the walk is short");
+}
+
+/// What standardising costs shows in the scores: `6 D`, nothing that matters for columns that rest on many rows,
+/// and 4.1 nats where every column is one row's.
+#[test]
+fn standardising_costs_where_columns_rest_on_few_rows() {
+    let (rows, columns) = (40, 20);
+    let label = |i: usize| u8::from(i % 2 == 1);
+    let labels: Vec<u8> = (0..rows).map(label).collect();
+    let price_of_standardised = |value: &dyn Fn(usize, usize) -> f64| {
+        let x: Vec<f64> = (0..rows * columns).map(|at| value(at / columns, at % columns)).collect();
+        let sample =
+            Sample::new(Matrix::dense_f64(&x, rows, columns).unwrap(), &labels, None).unwrap();
+        let fit = ProperLoss::default().fit(&sample).unwrap();
+        let of = |point: &PathPoint| {
+            // Standardised columns have 20 deviations of 1.
+            let g = (point.c * columns as f64).log10();
+            -point.score - point.log_loss * rows as f64 - g * g
+        };
+        let point = fit.path.iter().find(|point| point.c > 0.0 && point.scaling == 1.0).unwrap();
+        of(point)
+    };
+    // A column with a value in one of m rows: n = (Σ c²)² / Σ c⁴ with c = 1 - 1/m once and -1/m elsewhere.
+    let m = rows as f64;
+    let square = (m - 1.0) / m;
+    let fourth = (1.0 - 1.0 / m).powi(4) + (m - 1.0) / m.powi(4);
+    let n = square * square / fourth;
+    let alone = price_of_standardised(&|i, j| f64::from(u8::from(i == 2 * j)) * (1.0 + j as f64));
+    assert!((alone - 6.0 * (10.0 / (n + 10.0)).powi(4)).abs() < 1e-9, "{alone}");
+    assert!((4.0..4.2).contains(&alone));
+    // Columns of 1 and -1 rest on all 40 rows.
+    let signs = |i: usize, j: usize| if (i * (2 * j + 3) / 7) % 2 == 0 { 1.0 } else { -1.0 };
+    let many = price_of_standardised(&|i, j| signs(i, j) * (1.0 + j as f64));
+    assert!((0.0..0.012).contains(&many), "{many}");
 }

@@ -4,7 +4,7 @@
 //! nothing:  the intercept alone;   S = -(sum of held-out log-losses) - 1
 //! for a = 1, 1/2, 0 (scales.rs) and g outwards from the best so far, -2 <= g <= 3:
 //!     w_k = argmin summed log-loss + Σ_j P_kj(a, g) w_j² / 2     for every fold k, and for all rows
-//!     S_ag = -(sum of held-out log-losses) - g² - 2 (1 - a)² V
+//!     S_ag = -(sum of held-out log-losses) - g² - 2 (1 - a)² V - 6 a D
 //!     stop when S_ag < max S - 7 and four more steps like the last would not come back
 //! weights: softmax(S); all that follows uses the averages
 //! ```
@@ -45,6 +45,8 @@ const GIVE_UP: f64 = 7.0;
 const NULL_PRICE: f64 = 1.0;
 /// What a scaling that is not 1 costs, times `(1 - a)² V`.
 const SCALING_PRICE: f64 = 2.0;
+/// What standardising costs where columns rest on few rows, as words do, times `a D`.
+const THIN_PRICE: f64 = 6.0;
 /// Where the logarithms of the deviations vary by less than this, all scalings are the first one.
 const SAME_SPREAD: f64 = 2.5e-3;
 /// Rows a column from which on quadratic models are used, at most this many columns and folds.
@@ -362,7 +364,8 @@ impl PathState {
 
     fn price(&self, (a, g): (usize, usize)) -> f64 {
         let (a, g) = (self.scalings[a], self.grid[g]);
-        g * g + SCALING_PRICE * (1.0 - a) * (1.0 - a) * self.scales.spread
+        let Scales { spread, thinness, .. } = self.scales;
+        g * g + SCALING_PRICE * (1.0 - a) * (1.0 - a) * spread + THIN_PRICE * a * thinness
     }
 
     fn best(&self) -> f64 {
