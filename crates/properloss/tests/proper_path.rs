@@ -394,7 +394,8 @@ fn standardising_costs_where_columns_rest_on_few_rows() {
     assert!((alone - 6.0 * (10.0 / (n + 10.0)).powi(4)).abs() < 1e-9, "{alone}");
     assert!((4.0..4.2).contains(&alone));
     // Columns of 1 and -1 rest on all 40 rows.
-    let signs = |i: usize, j: usize| if (i * (2 * j + 3) / 7) % 2 == 0 { 1.0 } else { -1.0 };
+    let signs =
+        |i: usize, j: usize| if (i * (2 * j + 3) / 7).is_multiple_of(2) { 1.0 } else { -1.0 };
     let many = price_of_standardised(&|i, j| signs(i, j) * (1.0 + j as f64));
     assert!((0.0..0.012).contains(&many), "{many}");
 }
