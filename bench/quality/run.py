@@ -51,6 +51,8 @@ def tasks(arguments, done):
         "synthetic-held-out": list(synthetic.HELD_OUT),
         "real-held-out": real.HELD_OUT,
         "calibration-held-out": list(synthetic.HELD_OUT),
+        "synthetic-unseen": list(synthetic.UNSEEN),
+        "real-unseen": real.UNSEEN,
     }
     for repetition in range(repetitions):
         for block, names in sets.items():

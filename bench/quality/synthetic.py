@@ -131,6 +131,46 @@ HELD_OUT = {
     "gompertz": _linear(15, 1.0, lambda z: np.exp(-np.exp(-2.0 * z))),
 }
 
+
+def _laplace(rng, sizes, d=10):
+    w = _weights(rng, d, 1.0)
+    for m in sizes:
+        x = rng.laplace(size=(m, d))
+        yield x, expit(x @ w)
+
+
+def _categories(rng, sizes, columns=6, levels=5):
+    """One-hot columns without the first level, and a link that rises late."""
+    effects = rng.normal(size=(columns, levels))
+    for m in sizes:
+        level = rng.integers(levels, size=(m, columns))
+        z = effects[np.arange(columns), level].sum(axis=1)
+        x = (level[:, :, None] == np.arange(1, levels)).reshape(m, -1).astype(float)
+        yield x, -np.expm1(-np.exp(np.clip(0.6 * z - 0.7, -30.0, 3.0)))
+
+
+def _low_rank(rng, sizes, d=30, rank=5):
+    """Thirty columns of five factors; no probability above .9."""
+    mix, w = rng.normal(size=(rank, d)), _weights(rng, rank, 2.0)
+    for m in sizes:
+        factors = rng.normal(size=(m, rank))
+        yield factors @ mix + 0.3 * rng.normal(size=(m, d)), 0.9 * expit(factors @ w)
+
+
+# As the unseen real sets: written down before any of them was run.
+UNSEEN = {
+    "laplace": _laplace,
+    "categories": _categories,
+    "low-rank": _low_rank,
+    "low-step": _linear(8, 1.0, lambda z: np.where(z > 0.0, 0.6, 0.05)),
+    "two-steps": _linear(5, 1.0, lambda z: np.select([z < -0.7, z < 0.7], [0.05, 0.5], 0.95)),
+    "saturating": _linear(12, 1.5, lambda z: expit(3.0 * np.tanh(z))),
+    "squared": _linear(10, 1.5, lambda z: expit(z + 1.0) ** 2),
+    "steep-ceiling": _linear(15, 1.0, lambda z: 0.8 * expit(4.0 * z)),
+    "logistic-30": _linear(30, 1.5, expit),
+    "weak": _linear(12, 0.5, expit),
+}
+
 # Families where the logistic link is exactly right.
 TRULY_LOGISTIC = ["logistic", "logistic-20", "logistic-wide", "logistic-rare", "correlated", "heavy-tailed"]
 
@@ -138,7 +178,7 @@ TRULY_LOGISTIC = ["logistic", "logistic-20", "logistic-wide", "logistic-rare", "
 def draw(name, m, m_test, seed):
     """Training rows with labels and test rows with labels and true probabilities."""
     rng = np.random.default_rng(seed)
-    family = FAMILIES.get(name) or HELD_OUT[name]
+    family = (FAMILIES | HELD_OUT | UNSEEN)[name]
     (x, p), (x_test, p_test) = family(rng, (m, m_test))
     y = (rng.uniform(size=m) < p).astype(int)
     y_test = (rng.uniform(size=m_test) < p_test).astype(int)
