@@ -17,14 +17,14 @@ def losses(path, method):
     cells = {}
     for line in Path(path).read_text().splitlines():
         record = json.loads(line)
-        if record["method"] == method:
+        if record["method"] == method and "log_loss" in record:
             cell = (record["block"], record["m"], record["name"])
             cells.setdefault(cell, {})[record["repetition"], record["seed"]] = record["log_loss"]
     return cells
 
 
 def main():
-    before, after = (losses(path, (sys.argv + ["proper"])[3]) for path in sys.argv[1:3])
+    before, after = (losses(path, sys.argv[3] if len(sys.argv) > 3 else "proper") for path in sys.argv[1:3])
     blocks = {}
     for (block, m, name), of in sorted(after.items(), key=str):
         both = sorted(set(of) & set(before.get((block, m, name), {})))
