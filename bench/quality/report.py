@@ -85,9 +85,10 @@ def markdown(records, summary):
         "Differences of test log-loss in 1e-4 nats, **negative is better**; ± is the standard error "
         "of paired differences over fresh splits. A win or a loss is a difference beyond the 97.5 % "
         "point of Student's t. `held-out` sets and families were not looked at while the defaults "
-        "were chosen.\n"
+        "were chosen; `unseen` ones were listed after the last choice, before any of them was run.\n"
     )
-    repetitions = max(c["repetitions"] for row in summary for c in row["cells"])
+    counts = [c["repetitions"] for row in summary for c in row["cells"]]
+    repetitions = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else max(counts)
     cells = [c for row in summary if row["baseline"] == "logistic-cv" for c in row["cells"]]
     lost = [c for c in cells if c["outcome"] == "loss"]
     yield (
