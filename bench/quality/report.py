@@ -199,8 +199,10 @@ def plot(summary, path):
 
 def write(records, out):
     summary = summarise(records)
+    if not summary:
+        print(f"{out}: records only; a report needs three repetitions of all methods")
+        return
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     (out / "report.md").write_text("\n".join(markdown(records, summary)) + "\n")
-    if summary:
-        plot(summary, out / "differences.svg")
+    plot(summary, out / "differences.svg")
     print(out / "report.md")
