@@ -89,12 +89,9 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
     n_features_in_, feature_names_in_ : int and ndarray of str
         Number of features and their names, if the estimator tells them.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> from properloss import ProperCalibratedClassifierCV
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> forest = RandomForestClassifier(20, random_state=0)
     >>> clf = ProperCalibratedClassifierCV(forest).fit(X, y)
     >>> clf.predict_proba(X).shape

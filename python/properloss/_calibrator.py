@@ -26,7 +26,8 @@ from properloss._export import ExportMixin, class_names
 from properloss._folds import CV, engine_folds
 from properloss._input import encode_labels, meant_weights
 from properloss._registry import keep
-from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results, two_columns
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table
+from properloss._results import add_cost, columns_of, link_results, two_columns
 
 
 @documented
@@ -164,30 +165,38 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             weights,
             kind=self.kind,
             smoothness=[float(value) for value in self.smoothness],
-            **engine_folds(self.cv, labels, groups, self.random_state, weights),
+            folds=engine_folds(self.cv, labels, groups, self.random_state, weights),
             score_folds=score_folds,
             by_weight=by_weight,
         )
         numbers = fit.numbers
-        self._learned = json.loads(fit.learned)
+        learned = json.loads(fit.learned)
         if groups is not None:
             # Rows of one group need not be independent, which the bound supposes.
-            self._learned["certificate"].pop("calibration_bound", None)
-        bound, cost = _certificate.parse(self._learned["certificate"])
-        self.calibration_bound_, self.link_cost_ = bound, cost
+            learned["certificate"].pop("calibration_bound", None)
         self.slope_ = numbers["slope"]
         self.intercept_ = numbers["intercept"]
         self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
         self.link_: _core.InverseLink | _core.VectorMixture = fit.link
         self.loss_ = _core.Loss.of_link(fit.link)
-        self.slope_ratio_ = numbers["slope_ratio"]
+        self._set_learned(learned)
+        return self
+
+    def _set_learned(self, learned: dict[str, Any]) -> None:
+        """What cross-validation weighed and found, of a fit or of a file."""
+        self._learned = learned
+        bound, cost = _certificate.parse(learned.get("certificate", {}))
+        self.calibration_bound_, self.link_cost_ = bound, cost
+        if "slope_ratio" not in learned:
+            return
+        self.slope_ratio_ = learned["slope_ratio"]
         self.guarantee_ = float(np.log(self.slope_ratio_))
+        losses = zip(("log_loss_sigmoid", "log_loss"), learned["held_out_log_loss"], strict=True)
         self.cv_results_ = Table(
-            **link_results(fit.links),
-            **{name: numbers[name] for name in ("log_loss_sigmoid", "log_loss")},
+            **link_results(columns_of(learned["links"])),
+            **{name: float(value) for name, value in losses},
         )
         add_cost(self.cv_results_, cost)
-        return self
 
     def _fit_several(
         self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool
@@ -203,7 +212,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             weights,
             probabilities=whole if self.kind == "auto" else self.kind == "probabilities",
             preserve_order=False,
-            **engine_folds(self.cv, labels, groups, self.random_state, weights),
+            folds=engine_folds(self.cv, labels, groups, self.random_state, weights),
             by_weight=by_weight,
         )
         numbers, ratios = fit.numbers, fit.ratios

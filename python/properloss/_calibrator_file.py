@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from properloss import _certificate, _core
+from properloss import _core
 from properloss._export import class_names
 from properloss._model_file import _labels, _labelling
-from properloss._results import Table, add_cost, link_results
 
 if TYPE_CHECKING:
     from properloss._calibrator import ProperCalibrator
@@ -73,17 +72,5 @@ def restore(
     calibrator._margin = encoder.margin
     calibrator.link_ = model.link
     calibrator.loss_ = _core.Loss.of_link(model.link)
-    learned = calibrator._learned = fitted.get("learned") or {}
-    bound, cost = _certificate.parse(learned.get("certificate", {}))
-    calibrator.calibration_bound_, calibrator.link_cost_ = bound, cost
-    if "slope_ratio" in learned:
-        calibrator.slope_ratio_ = learned["slope_ratio"]
-        calibrator.guarantee_ = float(np.log(calibrator.slope_ratio_))
-        rows = learned["links"]
-        links = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
-        losses = zip(("log_loss_sigmoid", "log_loss"), learned["held_out_log_loss"], strict=True)
-        calibrator.cv_results_ = Table(
-            **link_results(links), **{name: float(value) for name, value in losses}
-        )
-        add_cost(calibrator.cv_results_, cost)
+    calibrator._set_learned(fitted.get("learned") or {})
     return calibrator

@@ -21,7 +21,8 @@ from properloss._docs import documented
 from properloss._folds import CV, engine_folds
 from properloss._input import meant_weights, not_finite_explained, training_input
 from properloss._registry import keep
-from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, add_cost, link_results
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table
+from properloss._results import add_cost, columns_of, link_results
 
 _CLASS_WEIGHT = (
     "class_weight changes the probabilities: they are those of data with the classes in the"
@@ -143,11 +144,8 @@ class ProperLossClassifier(ProperClassifier):
     coef_names_ : ndarray of str
         The name of each coefficient: a column, or ``column=category`` of a column of texts.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from properloss import ProperLossClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = ProperLossClassifier().fit(X, y)
     >>> clf.score(X, y) > 0.97
     True
@@ -283,7 +281,7 @@ class ProperLossClassifier(ProperClassifier):
             return
         if "link_error_bound" in learned:
             self.link_error_bound_ = float(learned["link_error_bound"])
-        path, links = (_columns(learned[name]) for name in ("path", "links"))
+        path, links = (columns_of(learned[name]) for name in ("path", "links"))
         self._fitted["learned"] = learned
         self.C_ = float(learned["c"])
         self.slope_ratio_ = learned["slope_ratio"]
@@ -324,8 +322,7 @@ class ProperLossClassifier(ProperClassifier):
             weights,
             kind="scores",
             smoothness=[float(value) for value in self.smoothness],
-            score_folds=None,
-            **folds,
+            folds=folds,
         )
         # The bounds were those of the weighted classes.
         self._forget_bound()
@@ -353,11 +350,10 @@ class ProperLossClassifier(ProperClassifier):
 
         {class_probabilities}
         """
-        if self._several():
-            mixture: _core.VectorMixture = getattr(self, "link_")
-            p = mixture.probabilities(self.decision_function(X))
-        else:
-            p = super().predict_proba(X)
+        if not self._several():
+            return super().predict_proba(X)
+        mixture: _core.VectorMixture = getattr(self, "link_")
+        p = mixture.probabilities(self.decision_function(X))
         return np.clip(p, SMALLEST, LARGEST, out=p)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -435,11 +431,6 @@ def _settings(
         "smoothness": [float(value) for value in estimator.smoothness],
         "class_weight": class_weight,
     }
-
-
-def _columns(rows: list[dict[str, float | str]]) -> dict[str, NDArray[np.float64]]:
-    """A table of JSON as columns."""
-    return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
 
 
 def _class_weight(

@@ -376,15 +376,12 @@ class BlockTask(TypedDict):
     checkpoint: tuple[str, float] | None
 
 def fit_blocks(task: BlockTask, method: str, settings: dict[str, Any]) -> Fit: ...
-def block_facts(rows: _Rows, labels: NDArray[np.uint8], weights: _Floats | None) -> bytes: ...
+
+_Part: TypeAlias = tuple[_Rows, NDArray[np.uint8], _Floats | None]
+
+def block_facts(part: _Part) -> bytes: ...
 def block_classes(facts: bytes) -> tuple[int, list[int], list[float]]: ...
-def block_answer(
-    rows: _Rows,
-    labels: NDArray[np.uint8],
-    weights: _Floats | None,
-    question: bytes,
-    number: int,
-) -> bytes: ...
+def block_answer(part: _Part, question: bytes, number: int) -> bytes: ...
 def block_bytes(memory: int) -> int: ...
 @final
 class BlockFile:
@@ -440,10 +437,8 @@ class Multiclass:
     coefficients: Final[_Floats]
     intercepts: Final[_Floats]
     link: Final[VectorMixture]
-    numbers: Final[dict[str, float]]
+    learned: Final[str]
     passes: Final[float]
-    path: Final[dict[str, _Floats]]
-    ratios: Final[dict[str, _Floats]]
     held_out_scores: Final[_Floats]
 
 def fit_multiclass(
@@ -455,9 +450,7 @@ def fit_multiclass(
     class_weight: list[float],
     refit: bool,
     preserve_order: bool,
-    folds: NDArray[np.uint32] | None,
-    count: int,
-    seed: int,
+    folds: dict[str, Any],
 ) -> Multiclass: ...
 def multiclass_scores(
     rows: _Rows, coefficients: _Floats, intercepts: _Floats
@@ -491,9 +484,7 @@ def fit_multiclass_calibrator(
     *,
     probabilities: bool,
     preserve_order: bool,
-    folds: NDArray[np.uint32] | None,
-    count: int,
-    seed: int,
+    folds: dict[str, Any],
     by_weight: bool = False,
 ) -> MulticlassCalibration: ...
 
@@ -501,9 +492,7 @@ def fit_multiclass_calibrator(
 class CalibrationMap:
     learned: Final[str]
     numbers: Final[dict[str, float]]
-    certificate: Final[str]
     link: Final[InverseLink]
-    links: Final[dict[str, _Floats]]
 
 def fit_calibrator(
     scores: _Floats,
@@ -512,9 +501,7 @@ def fit_calibrator(
     *,
     kind: str,
     smoothness: list[float],
-    folds: NDArray[np.uint32] | None,
-    count: int,
-    seed: int,
+    folds: dict[str, Any],
     score_folds: NDArray[np.uint32] | None = None,
     by_weight: bool = False,
 ) -> CalibrationMap: ...

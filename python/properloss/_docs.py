@@ -12,15 +12,6 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-_Y_TRUE = """\
-Parameters
-----------
-y_true : array-like of shape (n_samples,)
-    Labels."""
-_POS_LABEL = """\
-pos_label : label, default=None
-    The positive label; by default the larger."""
-
 PARTS = {
     # -- data ------------------------------------------------------------------------------------
     "rows": """\
@@ -77,6 +68,11 @@ Parameters
 ----------
 y_true, y_prob, sample_weight, pos_label
     As :func:`log_loss`.""",
+    "on_cancer": """\
+Examples
+--------
+>>> from sklearn.datasets import load_breast_cancer
+>>> X, y = load_breast_cancer(return_X_y=True)""",
     # -- answers ---------------------------------------------------------------------------------
     "two_probabilities": """\
 Returns
@@ -206,36 +202,42 @@ start_ : float
 n_rounds_ : int
     Rounds.""",
     # -- displays --------------------------------------------------------------------------------
+    "made_by": """\
+Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
+
+Parameters
+----------""",
     "plot": """\
 Parameters
 ----------
-ax : matplotlib Axes, default=None
-    Where; a new figure if None.
+{ax}
 name : str, default=None
     The legend's entry, or the title.
-**line_kw : dict
-    Passed to ``ax.plot``.
+{line_kw}
 
 Returns
 -------
 self : object
     With ``ax_``, ``figure_`` and what was drawn.""",
-    "forecasts": f"""\
-{_Y_TRUE}
+    "forecasts": """\
+Parameters
+----------
+{y_true}
 y_prob : array-like of shape (n_samples,)
     Predicted probabilities of the positive label.
-sample_weight : array-like of shape (n_samples,), default=None
-    Weights.
-{_POS_LABEL}""",
+{sample_weight}
+{pos_label}""",
     "estimator": """\
 estimator : classifier
     A fitted classifier of this package, a pipeline or search that ends in one, or a
     :class:`ProperCalibratedClassifierCV`.""",
-    "labels_and_scores_of": f"""\
-{_Y_TRUE}
+    "labels_and_scores_of": """\
+Parameters
+----------
+{y_true}
 score : array-like of shape (n_samples,)
     Scores.
-{_POS_LABEL}""",
+{pos_label}""",
     "as_drawn": """\
 Parameters
 ----------
@@ -267,15 +269,10 @@ name : str, default=None
 **line_kw : dict
     Passed to ``ax.plot``.""",
     "on_axes": """\
-ax : matplotlib Axes, default=None
-    Where; a new figure if None.
-**line_kw : dict
-    Passed to ``ax.plot``.
+{ax}
+{line_kw}
 
-Returns
--------
-display : object
-    Drawn.""",
+{drawn}""",
     "drawn": """\
 Returns
 -------

@@ -35,6 +35,11 @@ class Table(dict[str, Any]):
         return self[new[name]]
 
 
+def columns_of(rows: list[dict[str, float | str]]) -> dict[str, NDArray[np.float64]]:
+    """A table of JSON as columns; what is infinite or not a number stands there as a word."""
+    return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
+
+
 def link_results(links: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
     columns = ("slope_ratio", "log_loss", "score", "weight")
     return {"smoothness": links["smoothness"]} | {f"smoothness_{c}": links[c] for c in columns}

@@ -156,11 +156,6 @@ class Source:
         single = all(types.is_float32(kind) or types.is_boolean(kind) for kind in kinds)
         return np.float32 if single else np.float64
 
-    def rows_only(self) -> Iterator[Any]:
-        """Rows of a file without labels, as tables of its columns."""
-        for batch in self._dataset.to_batches(batch_size=_BATCH):
-            yield batch
-
 
 def _dataset(paths: list[str]) -> Any:
     try:

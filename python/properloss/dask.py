@@ -23,6 +23,7 @@ from properloss._classifier import (
 )
 from properloss._docs import documented
 from properloss._input import as_rows
+from properloss._registry import keep
 
 try:
     import dask
@@ -93,21 +94,8 @@ class DaskProperLossClassifier(ProperLossClassifier):
         checkpoint: Any = None,
         checkpoint_every: float = 60.0,
     ) -> None:
-        self.client = client
-        self.blocks = blocks
-        super().__init__(
-            cv=cv,
-            refit=refit,
-            smoothness=smoothness,
-            class_weight=class_weight,
-            prior_correction=prior_correction,
-            weights=weights,
-            random_state=random_state,
-            preserve_order=preserve_order,
-            verbose=verbose,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
+        super().__init__()
+        keep(self, locals())
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -354,12 +342,11 @@ def _code(part: tuple[Any, NDArray[Any], Any], classes: NDArray[Any]) -> tuple[A
 
 
 def _facts(part: tuple[Any, Any, Any]) -> bytes:
-    return _core.block_facts(*_aligned(part))
+    return _core.block_facts(_aligned(part))
 
 
 def _answer(part: tuple[Any, Any, Any], question: bytes, number: int) -> bytes:
-    rows, labels, weights = _aligned(part)
-    return _core.block_answer(rows, labels, weights, question, number)
+    return _core.block_answer(_aligned(part), question, number)
 
 
 def _aligned(part: Any) -> Any:

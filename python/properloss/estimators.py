@@ -63,11 +63,8 @@ class BregmanTronClassifier(ProperClassifier):
     {course}
     {features}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from properloss import BregmanTronClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = BregmanTronClassifier(max_iter=300, tol=0).fit(X, y)
     >>> clf.score(X, y) > 0.97
     True
@@ -178,11 +175,8 @@ class CertifiedClassifier(ProperClassifier):
     {course}
     {features}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from properloss import CertifiedClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = CertifiedClassifier(max_iter=100, tol=0).fit(X, y)
     >>> bool((clf.history_["observed"] >= clf.history_["claimed"]).all())
     True
@@ -226,11 +220,8 @@ class SlisotronClassifier(ProperClassifier):
         The learned loss.
     {short_course}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from properloss import SlisotronClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> SlisotronClassifier(max_iter=300, tol=0).fit(X, y).score(X, y) > 0.97
     True
     """
@@ -271,11 +262,8 @@ class GlmtronClassifier(ProperClassifier):
         Its canonical loss where that is finite, else log-loss under it.
     {short_course}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from properloss import GlmtronClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = GlmtronClassifier(link="probit", max_iter=300, tol=0).fit(X, y)
     >>> clf.score(X, y) > 0.97
     True
@@ -338,12 +326,9 @@ class CanonicalLossClassifier(ProperClassifier):
         Why the run ended.
     {features}
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
+    {on_cancer}
     >>> from sklearn.linear_model import LogisticRegression
     >>> from properloss import CanonicalLossClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
     >>> ours = CanonicalLossClassifier(loss="sigmoid", scaling="none").fit(X, y)
     >>> theirs = LogisticRegression(tol=1e-10, max_iter=1000).fit(X, y)

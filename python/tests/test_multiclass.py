@@ -187,7 +187,7 @@ def test_model_files(noisy, tmp_path, monkeypatch):
     names = np.array(["cod", "eel", "ray"])[y]
     clf = pl.ProperLossClassifier(random_state=3).fit(X, names)
     assert clf.stack_share_ == 0  # as these rows have no use for it
-    clf.stack_share_ = 0.25
+    clf._learned["stack_share"] = clf.stack_share_ = 0.25
     path = tmp_path / "model.json"
     clf.save(path)
     for again in (pl.load(path), pl.ProperLossClassifier.load(path)):

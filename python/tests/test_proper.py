@@ -102,6 +102,18 @@ def test_probabilities_rank_as_scores_and_stay_inside():
     assert roc_auc_score(y, p) == roc_auc_score(y, clf.decision_function(X))
 
 
+@pytest.mark.parametrize("link", sorted(pl.links()))
+def test_a_link_that_only_tends_to_its_ends_never_reaches_them(link, noisy):
+    """As the command line has it; a link with an end gives 0 and 1 beyond it."""
+    X, y, *_ = noisy
+    clf = pl.GlmtronClassifier(link=link, max_iter=20, tol=0).fit(X, y)
+    p = clf.predict_proba(np.vstack([1e9 * X, -1e9 * X]))
+    tends = np.isinf(clf.link_.support)
+    for column, (low, high) in ((1, tends), (0, tends[::-1])):
+        assert (p[:, column].min() > 0, p[:, column].max() < 1) == (low, high)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
 def test_sparse_float32_and_pickle_agree(noisy):
     X, y, *_ = noisy
     X = np.where(np.abs(X) > 0.5, X, 0).astype(np.float32)

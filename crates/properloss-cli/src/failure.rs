@@ -44,6 +44,11 @@ impl Failure {
         Self::Usage { message: message.into(), hint: hint.into() }
     }
 
+    /// What cannot fail did: our mistake.
+    pub fn internal(error: impl std::fmt::Display) -> Self {
+        Self::Internal(error.to_string())
+    }
+
     /// Writes `error:` and `hint:` lines and gives the exit status.
     pub fn report(&self) -> ExitCode {
         match self {

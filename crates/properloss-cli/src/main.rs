@@ -76,7 +76,7 @@ fn run(cli: Cli) -> Result<()> {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global()
-            .map_err(|error| Failure::Internal(error.to_string()))?;
+            .map_err(Failure::internal)?;
     }
     match cli.command {
         Command::Fit(args) => commands::fit::run(&args, talk),

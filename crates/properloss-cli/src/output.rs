@@ -29,6 +29,19 @@ impl Talk {
     pub fn result(self, text: impl FnOnce() -> String, json: &serde_json::Value) -> Result<()> {
         if self.json { print(&format!("{json:#}\n")) } else { print(&text()) }
     }
+
+    /// Tables about files that were written, and their names. Beside a file on standard output they are words.
+    pub fn tables(self, tables: &str, written: &[PathBuf]) -> Result<()> {
+        if written.iter().any(|path| is_stdout(path)) {
+            self.say(tables.trim_end());
+        } else {
+            print(tables)?;
+        }
+        for path in written.iter().filter(|path| !is_stdout(path)) {
+            self.say(format!("wrote {}", path.display()));
+        }
+        Ok(())
+    }
 }
 
 /// Writes to stdout.

@@ -27,8 +27,10 @@ impl Progress {
         Self::start(talk, ProgressBar::no_length(), "{spinner} {msg} ({elapsed})", title)
     }
 
-    /// Work of at most `length` iterations.
-    pub fn iterations(talk: Talk, length: usize, title: &str) -> Self {
+    /// A fit of at most so many iterations; without a number it says itself what it is at.
+    pub fn fit(talk: Talk, max_iter: Option<usize>) -> Self {
+        let title = if max_iter.is_some() { "iterations" } else { "cross-validating" };
+        let length = max_iter.unwrap_or(1);
         let template = "{spinner} [{bar:24}] {pos}/{len} {msg} ({elapsed}, at most {eta} left)";
         Self::start(talk, ProgressBar::new(length as u64), template, title)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use properloss::link::{InverseLink, LinkSpec};
 use properloss::loss::Loss;
 use properloss::metrics::{ClassSummary, Summary};
+use properloss::sample::Matrix;
 use properloss::train::Model;
 use properloss_data::Dataset;
 use serde_json::{Value, json};
@@ -12,11 +13,17 @@ use serde_json::{Value, json};
 use crate::failure::Result;
 use crate::table::{Table, short};
 
-/// All metrics of a model on labelled examples.
-pub fn measure(model: &Model, dataset: &Dataset) -> Result<Summary> {
-    let scores = model.scores(dataset.matrix()?)?;
+/// Scores and probabilities of rows.
+pub fn forecasts(model: &Model, rows: Matrix<'_>) -> properloss::Result<(Vec<f64>, Vec<f64>)> {
+    let scores = model.scores(rows)?;
     let mut probabilities = scores.clone();
     model.apply_link(&mut probabilities);
+    Ok((scores, probabilities))
+}
+
+/// All metrics of a model on labelled examples.
+pub fn measure(model: &Model, dataset: &Dataset) -> Result<Summary> {
+    let (scores, probabilities) = forecasts(model, dataset.matrix()?)?;
     let weights = dataset.weights.as_deref();
     Ok(Summary::new(&scores, &probabilities, &dataset.labels, weights)?)
 }

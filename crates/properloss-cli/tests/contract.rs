@@ -84,6 +84,28 @@ fn a_table_on_standard_input_is_predicted_and_fitted_like_a_file() {
     assert_eq!(sandbox.run_with("predict file.json -", swapped.as_bytes()).stdout, file);
 }
 
+/// The groups are read after the rows; a pipe cannot be read twice.
+#[test]
+fn groups_on_standard_input_are_those_of_the_file() {
+    let sandbox = Sandbox::new("stdin-groups");
+    sandbox.succeed("synth --rows 400 -o train.csv");
+    sandbox.succeed("fit train.csv -o model.json --loss-out loss.json --method logistic");
+    let rows = sandbox.read("train.csv");
+    let shop = |i: usize| if i == 0 { "shop".to_owned() } else { format!("s{}", i % 40) };
+    let text: String =
+        rows.lines().enumerate().map(|(i, line)| format!("{},{line}\n", shop(i))).collect();
+    sandbox.write("shops.csv", &text);
+    let line = |data: &str| format!("compare {data} --methods logistic --group shop --json");
+    let (file, piped) =
+        (sandbox.run(&line("shops.csv")), sandbox.run_with(&line("-"), text.as_bytes()));
+    assert_eq!(piped.json()["methods"][0]["mean"], file.json()["methods"][0]["mean"]);
+    let line = |data: &str| format!("calibrate {data} --score x1 --group shop");
+    let file = sandbox.succeed(&line("shops.csv"));
+    assert_eq!(sandbox.run_with(&line("-"), text.as_bytes()).stdout, file.stdout);
+    let transfer = "transfer loss.json - -o new.json --group shop --test-share 0.5";
+    assert_eq!(sandbox.run_with(transfer, text.as_bytes()).code, 0);
+}
+
 /// 200,000 rows through a pipe, and the most memory that the program ever held.
 #[test]
 #[cfg(target_os = "linux")]

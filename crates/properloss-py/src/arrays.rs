@@ -1,6 +1,6 @@
 //! Functions of numbers, applied to whatever numpy can make an array of.
 
-use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt};
 use rayon::prelude::*;
@@ -65,6 +65,13 @@ pub fn column<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py
             array.shape()
         ))),
     }
+}
+
+/// The values of an array that may be left out.
+pub fn optional<'a, T: numpy::Element>(
+    array: &'a Option<PyReadonlyArray1<'_, T>>,
+) -> PyResult<Option<&'a [T]>> {
+    Ok(array.as_ref().map(|array| array.as_slice()).transpose()?)
 }
 
 /// `numpy.asarray(object, dtype=float64, order="C")`, which is the object itself where it can be.

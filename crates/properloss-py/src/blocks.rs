@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use numpy::PyReadonlyArray1;
 use properloss::rows::{Block, BlockAnswer, BlockFacts, BlockQuestion, Blocks, Stop, Take};
+use properloss::sample::Matrix;
 use properloss_data::DataDescription;
 use properloss_data::options::Storage;
 use properloss_data::stream;
@@ -13,34 +14,28 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::arrays::optional;
 use crate::doorway;
 use crate::errors::{file_to_python, to_python};
 use crate::matrix::Rows;
 use crate::train::{Fit, training};
 use crate::watch::{self, Listeners};
 
+/// Some rows, their labels 0/1 and their weights.
+type Part<'py> = (Rows<'py>, PyReadonlyArray1<'py, u8>, Option<PyReadonlyArray1<'py, f64>>);
+
+/// Makes a block of a part: by [`Block::new`], or of rows that were checked before.
 fn block<'a>(
-    rows: &'a Rows<'_>,
-    labels: &'a PyReadonlyArray1<'_, u8>,
-    weights: Option<&'a PyReadonlyArray1<'_, f64>>,
-    checked: bool,
+    (rows, labels, weights): &'a Part<'_>,
+    make: impl Fn(Matrix<'a>, &'a [u8], Option<&'a [f64]>) -> properloss::Result<Block<'a>>,
 ) -> PyResult<Block<'a>> {
-    let matrix = rows.matrix()?;
-    let labels = labels.as_slice()?;
-    let weights = weights.map(|weights| weights.as_slice()).transpose()?;
-    let make = if checked { Block::known } else { Block::new };
-    make(matrix, labels, weights).map_err(to_python)
+    make(rows.matrix()?, labels.as_slice()?, optional(weights)?).map_err(to_python)
 }
 
 /// What is known of a block before any question. Its values are checked.
 #[pyfunction]
-pub fn block_facts<'py>(
-    py: Python<'py>,
-    rows: Rows<'py>,
-    labels: PyReadonlyArray1<'py, u8>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let block = block(&rows, &labels, weights.as_ref(), false)?;
+pub fn block_facts<'py>(py: Python<'py>, part: Part<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    let block = block(&part, Block::new)?;
     let facts = doorway::run(py, || block.facts().to_bytes());
     Ok(PyBytes::new(py, &facts))
 }
@@ -56,13 +51,11 @@ pub fn block_classes(facts: &[u8]) -> PyResult<(u64, [u64; 2], [f64; 2])> {
 #[pyfunction]
 pub fn block_answer<'py>(
     py: Python<'py>,
-    rows: Rows<'py>,
-    labels: PyReadonlyArray1<'py, u8>,
-    weights: Option<PyReadonlyArray1<'py, f64>>,
+    part: Part<'py>,
     question: &[u8],
     number: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let block = block(&rows, &labels, weights.as_ref(), true)?;
+    let block = block(&part, Block::known)?;
     let answer = doorway::run(py, || {
         let question = BlockQuestion::from_bytes(question)?;
         Ok(block.answer(&question, number, &|| false)?.to_bytes())
@@ -167,7 +160,7 @@ impl BlockWriter {
     ) -> PyResult<()> {
         let matrix = rows.matrix()?;
         let labels = labels.as_slice()?;
-        let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+        let weights = optional(&weights)?;
         let writer = self.inner.as_mut().ok_or_else(finished)?;
         writer.push_rows(&matrix, labels, weights).map_err(file_to_python)
     }

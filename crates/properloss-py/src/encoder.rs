@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::doorway;
-use crate::errors::file_to_python;
+use crate::errors::{file_to_python, json_to_python};
 
 /// A column as Python hands it over: name, kind, values, and what the kind needs besides.
 type Handed<'py> = (String, String, Bound<'py, PyAny>, Bound<'py, PyAny>);
@@ -111,14 +111,14 @@ impl TableEncoder {
 
     /// As it stands in a model file.
     fn to_json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.inner).map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(&self.inner).map_err(json_to_python)
     }
 
     /// The reverse.
     #[staticmethod]
     fn from_json(json: &str) -> PyResult<Self> {
         let inner = serde_json::from_str(json);
-        Ok(Self { inner: inner.map_err(|error| PyValueError::new_err(error.to_string()))? })
+        Ok(Self { inner: inner.map_err(json_to_python)? })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

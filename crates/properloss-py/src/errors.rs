@@ -21,6 +21,11 @@ pub fn to_python(error: Error) -> PyErr {
     }
 }
 
+/// What is no JSON, or cannot be written as such.
+pub fn json_to_python(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
 /// The errors of files; a value in a file that is wrong is a `ValueError`.
 pub fn file_to_python(error: properloss_data::Error) -> PyErr {
     use properloss_data::Error::{Core, FileNotFound, FitMemory, Read, Write};

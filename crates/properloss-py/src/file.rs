@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::encoder::TableEncoder;
-use crate::errors::file_to_python;
+use crate::errors::{file_to_python, json_to_python};
 use crate::model::Model;
 
 /// A file keeps at most this many iterations of the course of a fit.
@@ -76,8 +76,7 @@ pub fn read_model(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> 
     content.set_item("encoder", Bound::new(py, encoder)?)?;
     content.set_item("feature_names", &file.feature_names)?;
     content.set_item("classes", file.classes.to_vec())?;
-    let fitted = serde_json::to_string(&file.fitted)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let fitted = serde_json::to_string(&file.fitted).map_err(json_to_python)?;
     content.set_item("fitted", fitted)?;
     let history = match file.history {
         None => None,

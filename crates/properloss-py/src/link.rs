@@ -269,30 +269,27 @@ impl RelativeLink {
     /// The base link.
     #[getter]
     fn base<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        match slf.as_super().get().inner.spec() {
-            LinkSpec::Relative { base, .. } => {
-                into_python(slf.py(), base.build().map_err(to_python)?)
-            }
-            _ => Err(no_knots()),
-        }
+        into_python(slf.py(), relative(slf.as_super())?.0.build().map_err(to_python)?)
     }
 
     /// Probabilities of the base link at the knots.
     #[getter]
     fn p<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        match slf.as_super().get().inner.spec() {
-            LinkSpec::Relative { p, .. } => Ok(PyArray1::from_vec(slf.py(), p)),
-            _ => Err(no_knots()),
-        }
+        Ok(PyArray1::from_vec(slf.py(), relative(slf.as_super())?.1))
     }
 
     /// The probabilities they become.
     #[getter]
     fn v<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        match slf.as_super().get().inner.spec() {
-            LinkSpec::Relative { v, .. } => Ok(PyArray1::from_vec(slf.py(), v)),
-            _ => Err(no_knots()),
-        }
+        Ok(PyArray1::from_vec(slf.py(), relative(slf.as_super())?.2))
+    }
+}
+
+/// The base and the knots `(p, v)` of a link that has them.
+fn relative(link: &Bound<'_, Link>) -> PyResult<(Box<LinkSpec>, Vec<f64>, Vec<f64>)> {
+    match link.get().inner.spec() {
+        LinkSpec::Relative { base, p, v } => Ok((base, p, v)),
+        _ => Err(no_knots()),
     }
 }
 

@@ -5,6 +5,7 @@ use properloss::calibration_certificate::{HeldOut, calibration_bound};
 use properloss::metrics::{self, Binning};
 use pyo3::prelude::*;
 
+use crate::arrays::optional;
 use crate::doorway;
 use crate::errors::to_python;
 
@@ -19,7 +20,7 @@ fn with_columns<T: Send>(
     metric: impl Fn(&[f64], &[u8], Option<&[f64]>) -> properloss::Result<T> + Sync + Send,
 ) -> PyResult<T> {
     let (values, labels) = (values.as_slice()?, labels.as_slice()?);
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let weights = optional(weights)?;
     doorway::run(py, || metric(values, labels, weights)).map_err(to_python)
 }
 
@@ -70,7 +71,7 @@ pub fn metric_calibration_bound(
     folds: Option<PyReadonlyArray1<'_, u32>>,
     confidence: f64,
 ) -> PyResult<Bound> {
-    let folds = folds.as_ref().map(|folds| folds.as_slice()).transpose()?;
+    let folds = optional(&folds)?;
     with_columns(py, &columns, |p, y, w| {
         let bound = calibration_bound(&HeldOut::new(p, y, w, folds)?, confidence)?;
         Ok((

@@ -17,6 +17,9 @@ use crate::matrix::Rows;
 
 /// Rows whose probabilities a thread writes at a time.
 const CHUNK: usize = 4096;
+/// What is inside (0, 1) stays between these two.
+const SMALLEST: f64 = f64::MIN_POSITIVE;
+const LARGEST: f64 = 1.0 - f64::EPSILON / 2.0;
 
 /// A fitted classifier as the engine holds it; pickled as its JSON file.
 #[pyclass(frozen, module = "properloss._core")]
@@ -123,17 +126,20 @@ impl Model {
         Self { inner, scaling }
     }
 
-    /// `1 - u(z_i), u(z_i)` for every row.
+    /// `1 - u(z_i), u(z_i)` for every row: inside (0, 1) wherever the model's probabilities are.
     fn pairs(&self, matrix: Matrix<'_>) -> Result<Vec<f64>> {
         let scores = self.inner.scores(matrix)?;
         let link = self.inner.link();
         let mut pairs = vec![0.0; 2 * scores.len()];
         pairs.par_chunks_mut(2 * CHUNK).zip(scores.par_chunks(CHUNK)).for_each(
             |(pairs, scores)| {
-                for (pair, &z) in pairs.chunks_exact_mut(2).zip(scores) {
-                    let p = link.u(z);
+                let mut probabilities = scores.to_vec();
+                self.inner.apply_link(&mut probabilities);
+                for ((pair, &z), p) in pairs.chunks_exact_mut(2).zip(scores).zip(probabilities) {
                     // 1 - p loses nothing below 1/2; above, the link knows better.
-                    pair[0] = if p <= 0.5 { 1.0 - p } else { link.one_minus_u(z) };
+                    let rest = if p <= 0.5 { 1.0 - p } else { link.one_minus_u(z) };
+                    let inside = p > 0.0 && p < 1.0;
+                    pair[0] = if inside { rest.clamp(SMALLEST, LARGEST) } else { rest };
                     pair[1] = p;
                 }
             },

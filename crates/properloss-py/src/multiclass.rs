@@ -7,21 +7,23 @@ use properloss::design::FittedScaling;
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink, VectorLoss};
 use properloss::multiclass::{
     ClassSample, MulticlassCalibration as Calibration, MulticlassCalibrator, MulticlassFit,
-    MulticlassProperLoss, ShareBound, class_scores,
+    MulticlassProperLoss, class_scores,
 };
-use properloss_data::model_file::{ClassModelFile, Fitted, Preprocessing, program};
+use properloss_data::model_file::{
+    ClassModelFile, Fitted, Preprocessing, learned_of_classes, program,
+};
 use properloss_data::{DataDescription, Encoder};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arrays::columns;
+use crate::arrays::{columns, optional};
 use crate::doorway;
 use crate::encoder::TableEncoder;
-use crate::errors::{file_to_python, to_python};
+use crate::errors::{file_to_python, json_to_python, to_python};
 use crate::matrix::Rows;
 use crate::memory;
-use crate::proper::folds_of;
+use crate::proper::GivenFolds;
 
 /// A mixture of softmaxes, a floor and class ramps: the link of several classes.
 #[pyclass(frozen, module = "properloss._core")]
@@ -182,10 +184,6 @@ pub struct Multiclass {
     inner: MulticlassFit,
 }
 
-fn ratio_table<'py>(py: Python<'py>, points: &[ShareBound]) -> PyResult<Bound<'py, PyDict>> {
-    columns!(py, points; "tau" tau, "log_loss" log_loss, "score" score, "weight" weight)
-}
-
 #[pymethods]
 impl Multiclass {
     /// Weights on the features as they were given, one row a class.
@@ -208,42 +206,16 @@ impl Multiclass {
         VectorMixture { inner: self.inner.link.clone() }
     }
 
-    /// Numbers by their name.
+    /// What cross-validation weighed and found, as a model file keeps it: a JSON object.
     #[getter]
-    fn numbers(&self) -> HashMap<&'static str, f64> {
-        let [path, link, refit, all] = self.inner.held_out_log_loss;
-        HashMap::from([
-            ("C", self.inner.c),
-            ("tau", self.inner.tau()),
-            ("refit_share", self.inner.refit_share),
-            ("stack_share", self.inner.stack_share),
-            ("ramp_share", self.inner.ramp_share),
-            ("log_loss_path", path),
-            ("log_loss_link", link),
-            ("log_loss_refit", refit),
-            ("log_loss", all),
-            ("held_out_cost", self.inner.held_out_cost()),
-            ("link_gap", self.inner.link_gap),
-        ])
+    fn learned(&self) -> String {
+        learned_of_classes(&self.inner).to_string()
     }
 
     /// Passes over the rows, in units of all models together.
     #[getter]
     fn passes(&self) -> f64 {
         self.inner.passes
-    }
-
-    /// Strengths, their held-out log-losses, scores and weights.
-    #[getter]
-    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        columns!(py, self.inner.path;
-            "C" c, "scale" scale, "log_loss" log_loss, "score" score, "weight" weight)
-    }
-
-    /// Ratios, their cross-fitted log-losses, scores and weights.
-    #[getter]
-    fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        ratio_table(py, &self.inner.ratios)
     }
 
     /// The scores of every training row under the models that did not see it.
@@ -257,7 +229,7 @@ impl Multiclass {
 
 /// The default estimator for several classes.
 #[pyfunction]
-#[pyo3(signature = (rows, labels, classes, weights, *, class_weight, refit, preserve_order, folds, count, seed))]
+#[pyo3(signature = (rows, labels, classes, weights, *, class_weight, refit, preserve_order, folds))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_multiclass(
     py: Python<'_>,
@@ -268,18 +240,16 @@ pub fn fit_multiclass(
     class_weight: Vec<f64>,
     refit: bool,
     preserve_order: bool,
-    folds: Option<PyReadonlyArray1<'_, u32>>,
-    count: usize,
-    seed: u64,
+    folds: GivenFolds<'_>,
 ) -> PyResult<Multiclass> {
-    let folds = folds_of(folds, count, seed)?;
+    let folds = folds.folds()?;
     let matrix = rows.matrix()?;
     memory::ask_for_fit("proper", &matrix, classes, &folds)?;
     let mut options =
         MulticlassProperLoss::default().with_folds(folds).with_class_weight(class_weight);
     (options.refit, options.preserve_order) = (refit, preserve_order);
     let labels = labels.as_slice()?;
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let weights = optional(&weights)?;
     let fit = doorway::run(py, || {
         let sample = ClassSample::new(matrix, labels, classes, weights)?;
         options.fit(&sample)
@@ -331,7 +301,8 @@ impl MulticlassCalibration {
     /// Ratios, their cross-fitted log-losses, scores and weights.
     #[getter]
     fn ratios<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        ratio_table(py, &self.inner.ratios)
+        columns!(py, self.inner.ratios;
+            "tau" tau, "log_loss" log_loss, "score" score, "weight" weight)
     }
 
     /// Probabilities of rows of scores.
@@ -349,7 +320,7 @@ impl MulticlassCalibration {
 
 /// The calibrator for several classes.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, count, seed, by_weight=false))]
+#[pyo3(signature = (scores, labels, weights, *, probabilities, preserve_order, folds, by_weight=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_multiclass_calibrator(
     py: Python<'_>,
@@ -358,19 +329,17 @@ pub fn fit_multiclass_calibrator(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     probabilities: bool,
     preserve_order: bool,
-    folds: Option<PyReadonlyArray1<'_, u32>>,
-    count: usize,
-    seed: u64,
+    folds: GivenFolds<'_>,
     by_weight: bool,
 ) -> PyResult<MulticlassCalibration> {
-    let folds = folds_of(folds, count, seed)?;
+    let folds = folds.folds()?;
     let (rows, classes) = (scores.as_array().nrows(), scores.as_array().ncols());
     memory::ask_for_calibration(rows, classes, &folds)?;
     let mut options = MulticlassCalibrator::default().with_folds(folds);
     (options.probabilities, options.preserve_order) = (probabilities, preserve_order);
     options.by_weight = by_weight;
     let (z, labels) = (scores.as_slice()?, labels.as_slice()?);
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let weights = optional(&weights)?;
     let fit = doorway::run(py, || options.fit(z, labels, classes, weights));
     Ok(MulticlassCalibration { inner: fit.map_err(to_python)? })
 }
@@ -444,8 +413,7 @@ pub fn read_class_model(py: Python<'_>, path: std::path::PathBuf) -> PyResult<Bo
     let learned = file.fitted.learned.as_ref().map(ToString::to_string);
     content.set_item("learned", learned)?;
     content.set_item("classes", &file.classes)?;
-    let options = serde_json::to_string(&file.fitted.options)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let options = serde_json::to_string(&file.fitted.options).map_err(json_to_python)?;
     content.set_item("options", options)?;
     content.set_item("iterations", file.fitted.iterations)?;
     Ok(content)

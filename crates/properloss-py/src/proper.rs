@@ -8,23 +8,30 @@ use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind, deal_groups}
 use properloss_data::model_file::{FitCertificate, learned_calibration};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::arrays::columns;
+use crate::arrays::optional;
 use crate::doorway;
 use crate::errors::to_python;
 use crate::memory;
 
 /// Folds as given, or `count` stratified ones.
-pub fn folds_of(
-    folds: Option<PyReadonlyArray1<'_, u32>>,
+#[derive(FromPyObject)]
+pub struct GivenFolds<'py> {
+    #[pyo3(item)]
+    folds: Option<PyReadonlyArray1<'py, u32>>,
+    #[pyo3(item)]
     count: usize,
+    #[pyo3(item)]
     seed: u64,
-) -> PyResult<Folds> {
-    Ok(match folds {
-        Some(folds) => Folds::Given(folds.as_slice()?.to_vec()),
-        None => Folds::Stratified { count, seed },
-    })
+}
+
+impl GivenFolds<'_> {
+    pub fn folds(&self) -> PyResult<Folds> {
+        Ok(match optional(&self.folds)? {
+            Some(folds) => Folds::Given(folds.to_vec()),
+            None => Folds::Stratified { count: self.count, seed: self.seed },
+        })
+    }
 }
 
 /// The fold of every row, such that groups stay together: as the command line deals them.
@@ -54,22 +61,12 @@ impl CalibrationMap {
     /// Numbers by their name; `margin` is NaN where scores went in.
     #[getter]
     fn numbers(&self) -> HashMap<&'static str, f64> {
-        let [sigmoid, all] = self.inner.held_out_log_loss;
         HashMap::from([
             ("slope", self.inner.slope),
             ("intercept", self.inner.intercept),
             ("margin", self.inner.margin.unwrap_or(f64::NAN)),
             ("slope_ratio", self.inner.slope_ratio),
-            ("log_loss_sigmoid", sigmoid),
-            ("log_loss", all),
         ])
-    }
-
-    /// What is certified, as JSON.
-    #[getter]
-    fn certificate(&self) -> PyResult<String> {
-        serde_json::to_string(&self.certificate)
-            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// What cross-validation weighed and found, as a model file keeps it: a JSON object.
@@ -84,19 +81,11 @@ impl CalibrationMap {
         let link: std::sync::Arc<dyn InverseLink> = self.inner.link.clone();
         crate::link::into_python(py, link)
     }
-
-    /// Strengths of smoothness, their slope ratios, cross-fitted log-losses, scores and weights.
-    #[getter]
-    fn links<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        columns!(py, self.inner.links;
-            "smoothness" smoothness, "slope_ratio" slope_ratio, "log_loss" log_loss, "score" score,
-            "weight" weight)
-    }
 }
 
 /// The calibrator. `score_folds` where the scores of different folds came from different models.
 #[pyfunction]
-#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, count, seed, score_folds=None, by_weight=false))]
+#[pyo3(signature = (scores, labels, weights, *, kind, smoothness, folds, score_folds=None, by_weight=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn fit_calibrator(
     py: Python<'_>,
@@ -105,13 +94,11 @@ pub fn fit_calibrator(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     kind: &str,
     smoothness: Vec<f64>,
-    folds: Option<PyReadonlyArray1<'_, u32>>,
-    count: usize,
-    seed: u64,
+    folds: GivenFolds<'_>,
     score_folds: Option<PyReadonlyArray1<'_, u32>>,
     by_weight: bool,
 ) -> PyResult<CalibrationMap> {
-    let folds = folds_of(folds, count, seed)?;
+    let folds = folds.folds()?;
     memory::ask_for_calibration(scores.as_array().len(), 2, &folds)?;
     let mut options = Calibrator::default()
         .with_folds(folds)
@@ -123,8 +110,8 @@ pub fn fit_calibrator(
         .with_smoothness(smoothness);
     options.by_weight = by_weight;
     let (scores, labels) = (scores.as_slice()?, labels.as_slice()?);
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-    let score_folds = score_folds.as_ref().map(|folds| folds.as_slice()).transpose()?;
+    let weights = optional(&weights)?;
+    let score_folds = optional(&score_folds)?;
     let fit = doorway::run(py, || {
         let map = options.fit(scores, labels, weights)?;
         let bound = map.calibration_bound(scores, labels, weights, score_folds, 0.95)?;

@@ -8,6 +8,7 @@ use properloss_report::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arrays::optional;
 use crate::doorway;
 use crate::errors::{file_to_python, to_python};
 use crate::link::Link;
@@ -35,7 +36,7 @@ pub fn report_page(
     data: &str,
 ) -> PyResult<String> {
     let labels = labels.as_slice()?;
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let weights = optional(&weights)?;
     let mut subjects = vec![subject(py, &first, weights)?];
     if let Some(second) = &second {
         subjects.push(subject(py, second, weights)?);
@@ -134,7 +135,7 @@ pub fn report_page_of_classes(
     weights: Option<PyReadonlyArray1<'_, f64>>,
     data: &str,
 ) -> PyResult<String> {
-    let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let weights = optional(&weights)?;
     let rows = ClassRows { data, classes: &classes, labels: labels.as_slice()?, weights };
     let mut subjects = vec![class_subject(py, &first, weights)?];
     if let Some(second) = &second {

@@ -14,7 +14,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::errors::{file_to_python, to_python};
+use crate::arrays::optional;
+use crate::errors::{file_to_python, json_to_python, to_python};
 use crate::link;
 use crate::matrix::Rows;
 use crate::model::Model;
@@ -54,8 +55,7 @@ impl Fit {
     /// All its options, those given and the defaults: a JSON object.
     #[getter]
     fn options(&self) -> PyResult<String> {
-        serde_json::to_string(&plain_options(&self.inner.options))
-            .map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(&plain_options(&self.inner.options)).map_err(json_to_python)
     }
 
     /// The sum of the weights of the rows.
@@ -211,7 +211,7 @@ pub fn fit(
     let training = training(method, settings, task.checkpoint, folds)?;
     let matrix = task.rows.matrix()?;
     let labels = task.labels.as_slice()?;
-    let weights = task.weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+    let weights = optional(&task.weights)?;
     let listeners = Listeners { progress: task.progress, callback: task.callback };
     let (trained, seconds) = watch::train(py, &listeners, |stop, watch| {
         let start = Instant::now();

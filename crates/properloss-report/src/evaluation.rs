@@ -150,10 +150,7 @@ impl Evaluation {
             mean_forecast: mean(&|p, _| p),
             summary: Summary {
                 auc: auc(rows, totals),
-                log_loss: mean(&|p, positive| {
-                    let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
-                    -if positive { p.ln() } else { (-p).ln_1p() }
-                }),
+                log_loss: mean(&|p, positive| log_loss_of(p, u8::from(positive))),
                 brier: corp(&blocks, mean(&|p, y| (p - f64::from(u8::from(y))).powi(2)), totals),
                 ece: expected_calibration_error(&groups, total),
                 accuracy: mean(&|p, positive| f64::from(u8::from((p > 0.5) == positive))),
@@ -186,6 +183,12 @@ fn certified(rows: &[(f64, f64)], forecasts: &[f64], weighted: bool) -> Result<C
     calibration_bound(&HeldOut::new(forecasts, &labels, weights.as_deref(), None)?, 0.95)
 }
 
+/// The log-loss of a row; an impossible event that happened costs a large number.
+pub fn log_loss_of(p: f64, label: u8) -> f64 {
+    let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
+    -if label == 1 { p.ln() } else { (-p).ln_1p() }
+}
+
 /// The mean of `loss_b - loss_a` over the same rows, with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
@@ -203,9 +206,7 @@ pub fn log_loss_difference(
     weights: Option<&[f64]>,
 ) -> Difference {
     let loss = |(link, scores): (Option<&Arc<dyn InverseLink>>, &[f64]), i: usize| {
-        let p = link.map_or(scores[i], |link| link.u(scores[i]));
-        let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
-        -if labels[i] == 1 { p.ln() } else { (-p).ln_1p() }
+        log_loss_of(link.map_or(scores[i], |link| link.u(scores[i])), labels[i])
     };
     let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
     let difference: Vec<f64> = (0..labels.len())

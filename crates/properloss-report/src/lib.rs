@@ -9,36 +9,36 @@
 //! |---|---|
 //! | [`subject`] | a model and what is known of it |
 //! | [`evaluation`], [`thresholds`] | forecasts and outcomes, summarised by one sort |
-//! | [`band`] | what calibrated forecasts would look like |
-//! | [`verdict`] | the verdict in words |
-//! | [`quality`], [`learned`], [`class_learned`], [`weights`], [`details`] | the figures: of the forecasts, of the model, of the fit |
+//! | `band` | what calibrated forecasts would look like |
+//! | `verdict` | the verdict in words |
+//! | `quality`, `learned`, [`class_learned`], `weights`, `details` | the figures: of the forecasts, of the model, of the fit |
 //! | `decide`, `fit`, `sections` | sliders and matrices; what is known of the fit; the parts in order |
-//! | [`figure`], [`svg`], [`text`] | pictures, tables, words made safe |
+//! | `figure`, [`svg`], [`text`] | pictures, tables, words made safe |
 //! | [`page`](mod@page), [`several`], [`card`](mod@card) | the page; that of several classes; the card of a notebook |
 #![forbid(unsafe_code)]
 
-pub mod band;
+mod band;
 pub mod card;
-pub mod certificate;
+mod certificate;
 pub mod class_learned;
-pub(crate) mod decide;
-pub mod details;
+mod decide;
+mod details;
 pub mod evaluation;
-pub mod figure;
-pub(crate) mod fit;
-pub mod learned;
+mod figure;
+mod fit;
+mod learned;
 pub mod moments;
 pub mod page;
-pub mod quality;
-pub(crate) mod readable;
-pub(crate) mod sections;
+mod quality;
+mod readable;
+mod sections;
 pub mod several;
 pub mod subject;
 pub mod svg;
 pub mod text;
 pub mod thresholds;
-pub mod verdict;
-pub mod weights;
+mod verdict;
+mod weights;
 
 pub use card::card;
 pub use evaluation::Evaluation;

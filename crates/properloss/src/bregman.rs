@@ -10,7 +10,7 @@
 //! near by quadrature or a closed form, far as differences of potentials that do not cancel, and for
 //! piecewise-affine links by positive sums over the pieces.
 
-use crate::error::{Error, Result, finite, require, same_length};
+use crate::error::{Error, Result, each, finite, row_weights, same_length, total_weight};
 use crate::link::{InverseLink, is_probability};
 
 /// `D_U(a, b) = U(a) - U(b) - (a - b) u(b)`, for scores `a` and `b`.
@@ -56,11 +56,7 @@ pub fn conjugate_information(
     weights: Option<&[f64]>,
 ) -> Result<BregmanInformation> {
     check_sample("probabilities", probabilities, weights)?;
-    if let Some(index) = probabilities.iter().position(|&p| !is_probability(p)) {
-        let value = probabilities[index];
-        let expected = "a probability, from 0 to 1";
-        return Err(Error::ElementOutOfDomain { what: "probabilities", index, value, expected });
-    }
+    each("probabilities", probabilities, "a probability, from 0 to 1", is_probability)?;
     Ok(information_about_mean(probabilities, weights, |p, q| link.conjugate_divergence(p, q)))
 }
 
@@ -90,13 +86,8 @@ fn check_sample(what: &'static str, values: &[f64], weights: Option<&[f64]>) -> 
     finite(what, values)?;
     let Some(weights) = weights else { return Ok(()) };
     same_length((what, values.len()), ("weights", weights.len()))?;
-    if let Some(index) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-        let (value, expected) = (weights[index], "finite and not negative");
-        return Err(Error::ElementOutOfDomain { what: "weights", index, value, expected });
-    }
-    let total: f64 = weights.iter().sum();
-    require("sum of weights", total, "finite and above 0", total.is_finite() && total > 0.0)?;
-    Ok(())
+    row_weights(weights)?;
+    total_weight(weights.iter().sum())
 }
 
 /// Positive nodes and weights of the 12-point Gauss-Legendre rule on `[-1, 1]`.

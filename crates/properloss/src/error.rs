@@ -373,8 +373,28 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
 
 /// The weights of rows.
 pub(crate) fn row_weights(weights: &[f64]) -> Result<()> {
-    let expected = "0 (the row is left out) or positive, and finite";
-    each("weights", weights, expected, |w| w >= 0.0 && w.is_finite())
+    if weights.iter().all(|&w| w >= 0.0 && w.is_finite()) {
+        return Ok(());
+    }
+    finite("weights", weights)?;
+    each("weights", weights, "0 (the row is left out) or positive", |w| w >= 0.0)
+}
+
+/// Their sum; rows without any weight are no rows.
+pub(crate) fn total_weight(total: f64) -> Result<()> {
+    let holds = total > 0.0 && total.is_finite();
+    require("the sum of the weights", total, "positive and finite", holds)
+}
+
+/// The labels of rows of two classes.
+pub(crate) fn binary_labels(labels: &[u8]) -> Result<()> {
+    match labels.iter().position(|&label| label > 1) {
+        None => Ok(()),
+        Some(index) => {
+            let (what, value) = ("labels", f64::from(labels[index]));
+            Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" })
+        }
+    }
 }
 
 /// The labels of rows of several classes.

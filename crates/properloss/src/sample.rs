@@ -8,7 +8,7 @@ pub use csr::{Csr, Indices, Offsets};
 pub(crate) use storage::Storage;
 pub use storage::Values;
 
-use crate::error::{Error, Result, same_length};
+use crate::error::{Error, Result, binary_labels, row_weights, same_length, total_weight};
 
 /// The rows `x_1, ..., x_m` of a data set, borrowed. Arithmetic on them is always in `f64`.
 #[derive(Debug, Clone, Copy)]
@@ -161,14 +161,7 @@ impl<'a> Sample<'a> {
             return Err(Error::TooShort { what: "columns", length: 0, minimum: 1 });
         }
         same_length(("labels", labels.len()), ("rows", rows))?;
-        if let Some(index) = labels.iter().position(|&label| label > 1) {
-            return Err(Error::ElementOutOfDomain {
-                what: "labels",
-                index,
-                value: f64::from(labels[index]),
-                expected: "0 or 1",
-            });
-        }
+        binary_labels(labels)?;
         let [negative, positive] = class_weights(labels, weights)?;
         matrix.check_finite()?;
         if negative == 0.0 || positive == 0.0 {
@@ -258,28 +251,11 @@ fn class_weights(labels: &[u8], weights: Option<&[f64]>) -> Result<[f64; 2]> {
         return Ok([(labels.len() - positive) as f64, positive as f64]);
     };
     same_length(("weights", weights.len()), ("rows", labels.len()))?;
+    row_weights(weights)?;
     let mut sums = [0.0; 2];
-    for (index, (&label, &value)) in labels.iter().zip(weights).enumerate() {
-        if !value.is_finite() {
-            return Err(Error::NotFinite { what: "weights", index, value });
-        }
-        if value < 0.0 {
-            return Err(Error::ElementOutOfDomain {
-                what: "weights",
-                index,
-                value,
-                expected: "0 (the row is left out) or positive",
-            });
-        }
-        sums[usize::from(label)] += value;
+    for (&label, weight) in labels.iter().zip(weights) {
+        sums[usize::from(label)] += weight;
     }
-    let total = sums[0] + sums[1];
-    if total > 0.0 && total.is_finite() {
-        return Ok(sums);
-    }
-    Err(Error::OutOfDomain {
-        what: "the sum of the weights",
-        value: total,
-        expected: "positive and finite",
-    })
+    total_weight(sums[0] + sums[1])?;
+    Ok(sums)
 }

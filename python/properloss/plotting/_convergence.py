@@ -16,10 +16,7 @@ from properloss.plotting import _axes
 class ConvergenceDisplay(_axes.Display):
     """Quantities of a run against its iterations.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
-
-    Parameters
-    ----------
+    {made_by}
     history : mapping of str to ndarray
         One array a quantity, as ``history_`` of a classifier.
     quantities : sequence of str, default=("loss", "gap")

@@ -121,10 +121,7 @@ class MurphyDisplay(_ThresholdDisplay):
     curve is the Brier score (Ehm, Gneiting, Jordan and Krüger 2016). A forecast whose curve lies
     below another's everywhere is better for every user.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
-
-    Parameters
-    ----------
+    {made_by}
     threshold, value, reference : ndarray
         Thresholds, the mean cost there, and that of the base rate alone.
     {threshold_display}
@@ -157,10 +154,7 @@ class DecisionCurveDisplay(_ThresholdDisplay):
     threshold (Vickers and Elkin 2006). The forecast is worth using where it lies above acting on
     all rows and above zero.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
-
-    Parameters
-    ----------
+    {made_by}
     threshold, value, reference : ndarray
         Thresholds, the net benefit there, and that of acting on all rows.
     {threshold_display}

@@ -17,10 +17,7 @@ from properloss.plotting import _axes
 class LinkDisplay(_axes.Display):
     """An inverse link, and how often positives occur at each score.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
-
-    Parameters
-    ----------
+    {made_by}
     z : ndarray
         Scores at which the link is drawn.
     u : ndarray
@@ -96,8 +93,7 @@ class LinkDisplay(_axes.Display):
 
         {not_drawn}
         """
-        low, high = link_range(link) if z_range is None else z_range
-        z = curve_points(link, low, high)
+        z = curve_points(link, z_range)
         return cls(z, link.inverse_link(z), name=link.name if name is None else name)
 
     @classmethod
@@ -142,7 +138,7 @@ class LinkDisplay(_axes.Display):
         {on_axes}
         """
         y, z, z_range = _axes.scored(y_true, score, pos_label)
-        points = curve_points(link, *z_range)
+        points = curve_points(link, z_range)
         order = np.argsort(z, kind="stable")
         parts = [part for part in np.array_split(order, min(n_bins, len(z))) if len(part)]
         display = cls(
@@ -173,8 +169,11 @@ def link_range(link: Any) -> tuple[float, float]:
     return low, high
 
 
-def curve_points(link: Any, low: float, high: float, n: int = 400) -> NDArray[np.float64]:
-    """An even grid on ``[low, high]``, with the knots of a learned link."""
+def curve_points(
+    link: Any, z_range: tuple[float, float] | None = None, n: int = 400
+) -> NDArray[np.float64]:
+    """An even grid on a range, by default :func:`link_range`, with the knots of a learned link."""
+    low, high = link_range(link) if z_range is None else z_range
     grid = np.linspace(low, high, n)
     knots = getattr(link, "z", None)
     if knots is None or len(knots) > 20 * n:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from properloss._docs import documented
 from properloss.plotting import _axes
-from properloss.plotting._link import curve_points, link_range
+from properloss.plotting._link import curve_points
 
 
 @documented
@@ -18,10 +18,7 @@ from properloss.plotting._link import curve_points, link_range
 class LossDisplay(_axes.Display):
     """The loss of a positive and of a negative, against the score.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
-
-    Parameters
-    ----------
+    {made_by}
     z : ndarray
         Scores.
     positive, negative : ndarray
@@ -101,8 +98,7 @@ class LossDisplay(_axes.Display):
         {not_drawn}
         """
         link = loss.inverse_link
-        low, high = link_range(link) if z_range is None else z_range
-        z = curve_points(link, low, high)
+        z = curve_points(link, z_range)
         return cls(z, loss.loss(1, z), loss.loss(0, z), name=link.name if name is None else name)
 
     @classmethod

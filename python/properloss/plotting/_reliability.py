@@ -23,10 +23,7 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
     where the curve lies with the given probability if the predictions *are* calibrated; it comes
     from labels redrawn with the predicted probabilities.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one.
-
-    Parameters
-    ----------
+    {made_by}
     probability : ndarray
         The distinct predicted probabilities, in order.
     recalibrated : ndarray

@@ -1,6 +1,6 @@
 //! Options of the trainers: made from the core's registry of methods.
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use properloss::train::registry::{method, methods};
@@ -111,7 +111,7 @@ pub fn any(words: impl Iterator<Item = (&'static str, &'static str)>) -> Possibl
 impl<const TRANSFER: bool> FromArgMatches for TrainArgs<TRANSFER> {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         let method = if TRANSFER { None } else { matches.get_one::<String>("method").cloned() };
-        Ok(Self { method, given: given(matches, options(TRANSFER))? })
+        Ok(Self { method, given: given(matches, options(TRANSFER)) })
     }
 
     fn update_from_arg_matches(
@@ -123,49 +123,38 @@ impl<const TRANSFER: bool> FromArgMatches for TrainArgs<TRANSFER> {
     }
 }
 
-/// An option of a method on the command line.
+/// An option of a method on the command line; what it does not take is refused by the option's own sentence.
 fn argument(option: &OptionSpec, help: String) -> Arg {
     let arg = Arg::new(option.name).long(flag_name(option)).help(help);
-    let arg = match option.kind {
-        Kind::Flag => arg.action(ArgAction::SetTrue),
-        Kind::Choice(words) => arg.value_parser(any(words.iter().copied())),
-        Kind::Count(_) => arg.value_name("N"),
-        Kind::Number { .. } => arg.value_name("X"),
-        Kind::StepSize => arg.value_name("STEP"),
-        Kind::Link => arg.value_name("LINK"),
-        Kind::ClassWeight => arg.value_name("A,B"),
-        Kind::Numbers => arg.value_name("A,B,.."),
+    let name = match option.kind {
+        Kind::Flag => return arg.action(ArgAction::SetTrue),
+        Kind::Choice(words) => {
+            return arg.value_parser(any(words.iter().copied()).map(Value::Word));
+        }
+        Kind::Count(_) => "N",
+        Kind::Number { .. } => "X",
+        Kind::StepSize => "STEP",
+        Kind::Link => "LINK",
+        Kind::ClassWeight => "A,B",
+        Kind::Numbers => "A,B,..",
     };
-    arg.allow_negative_numbers(option.kind != Kind::Flag)
+    let kind = option.kind;
+    let parse = move |text: &str| {
+        let value = kind.parse(text).filter(|value| kind.takes(value));
+        value.ok_or_else(|| format!("it must be {}", kind.expected()))
+    };
+    arg.value_name(name).value_parser(parse).allow_negative_numbers(true)
 }
 
 /// The options that stand on the command line.
-fn given(
-    matches: &ArgMatches,
-    options: Vec<(OptionSpec, Vec<Method>)>,
-) -> std::result::Result<Settings, clap::Error> {
-    let mut given = Settings::new();
-    for (option, _) in options {
-        if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
-            continue;
-        }
-        let value = if option.kind == Kind::Flag {
-            Value::Flag(option.default != Some(Value::Flag(true)))
-        } else {
-            let text = matches.get_one::<String>(option.name).cloned().unwrap_or_default();
-            let parsed = option.kind.parse(&text).filter(|value| option.kind.takes(value));
-            parsed.ok_or_else(|| {
-                let message = format!(
-                    "invalid value '{text}' for '--{}': it must be {}\n",
-                    flag_name(&option),
-                    option.kind.expected(),
-                );
-                clap::Error::raw(clap::error::ErrorKind::ValueValidation, message)
-            })?
-        };
-        given.insert(option.name.to_owned(), value);
-    }
-    Ok(given)
+fn given(matches: &ArgMatches, options: Vec<(OptionSpec, Vec<Method>)>) -> Settings {
+    let stands = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+    let value = |option: &OptionSpec| match option.kind {
+        Kind::Flag => Some(Value::Flag(option.default != Some(Value::Flag(true)))),
+        _ => matches.get_one::<Value>(option.name).cloned(),
+    };
+    let options = options.iter().filter(|(option, _)| stands(option.name));
+    options.filter_map(|(option, _)| Some((option.name.to_owned(), value(option)?))).collect()
 }
 
 impl<const TRANSFER: bool> TrainArgs<TRANSFER> {

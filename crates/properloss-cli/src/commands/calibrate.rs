@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use properloss::link::InverseLink;
-use properloss::proper::{Calibration, Calibrator, Folds, ScoreKind};
+use properloss::proper::{Calibration, Calibrator, ScoreKind};
 use properloss::train::Model;
 use properloss_data::encoder::ColumnKind;
 use properloss_data::fit_memory::{self, FitShape};
@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use super::fit::guarantee_words;
 use super::predict::quoted;
-use super::{check_model, label_words, load_groups, meant_weights, rows_as_json, several};
+use super::several::fit::folds_of;
+use super::{check_model, groups_of, meant_weights, rows_as_json, several};
 use crate::args::{CalibrateArgs, source};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Stream, Talk, check_distinct, check_inputs, is_stdout, print};
@@ -42,20 +43,13 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
     let mut dataset = match examples {
         Examples::Two(dataset) => dataset,
         Examples::Several(mut dataset) => {
-            meant_weights(&mut dataset.weights, args.data_args.relative_weights, talk);
-            if let Some(words) = label_words(&dataset.encoder, &options) {
-                talk.say(words);
-            }
-            let shape = (&dataset.encoder, dataset.rows());
-            let groups = load_groups(&args.data_args, &args.data, shape, &options)?;
+            meant_weights(&mut dataset, &args.data_args, &options, talk);
+            let groups = groups_of(&args.data_args, &data, &dataset, &options)?;
             let groups = groups.as_deref();
             return several::calibrate::run(args, &dataset, groups, &options, out, model, talk);
         }
     };
-    meant_weights(&mut dataset.weights, args.data_args.relative_weights, talk);
-    if let Some(words) = label_words(&dataset.encoder, &options) {
-        talk.say(words);
-    }
+    meant_weights(&mut dataset, &args.data_args, &options, talk);
     if dataset.columns() != 1 {
         return Err(Failure::user(
             format!("{}: {} columns besides the label", args.data.display(), dataset.columns()),
@@ -82,15 +76,9 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
             "pass --kind scores for numbers outside [0, 1]",
         ));
     }
-    let groups =
-        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
+    let groups = groups_of(&args.data_args, &data, &dataset, &options)?;
     let calibrator = Calibrator::default()
-        .with_folds(match &groups {
-            None => Folds::Stratified { count: args.cv, seed: args.seed },
-            Some(groups) => {
-                Folds::Grouped { groups: groups.clone(), count: args.cv, seed: args.seed }
-            }
-        })
+        .with_folds(folds_of(groups.as_deref(), args.cv, args.seed))
         .with_kind(args.kind)
         .with_smoothness(match &args.smoothness {
             Some(given) => given.0.clone(),
@@ -111,7 +99,7 @@ pub fn run(args: &CalibrateArgs, talk: Talk) -> Result<()> {
         let mut content = model_file(&calibration, &calibrator, &dataset, args)?;
         content.fitted.learned = Some(learned_calibration(&calibration, &certificate));
         let text = content.to_json();
-        file.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
+        file.finish(&text.map_err(Failure::internal)?)?;
     }
     let kept = if args.apply.is_some() || !args.keep.is_empty() {
         let target = match &args.apply {

@@ -2,24 +2,24 @@
 
 use std::time::Instant;
 
-use properloss::metrics::{LOG_LOSS_CLIP, Summary};
+use properloss::metrics::Summary;
 use properloss::train::registry::{method, methods};
 use properloss::train::{Method, Value as Setting};
 use properloss_data::Examples;
-use properloss_data::groups::fold_of_row;
 use properloss_data::training::Training;
+use properloss_report::evaluation::log_loss_of;
 use serde_json::Value;
 
 use super::baselines::{Baseline, LogisticCv};
 use super::comparison::{Comparison, announce, show};
-use super::parts::Round;
-use super::{described, load_examples, load_groups, several, with_class_name};
-use crate::args::{CompareArgs, TrainArgs};
+use super::parts::{Round, grouped};
+use super::{described, groups_of, load_examples, several};
+use crate::args::{CompareArgs, TrainArgs, source};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
-use crate::report::{Measures, metrics_json};
+use crate::report::{Measures, forecasts, metrics_json};
 
 /// Runs the command.
 pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
@@ -30,17 +30,16 @@ pub fn run(args: &CompareArgs, talk: Talk) -> Result<()> {
         ));
     }
     let options = args.data_args.options()?;
-    let dataset = match load_examples(&args.data_args, &args.data, &options, talk)? {
+    let data = source(&args.data)?;
+    let dataset = match load_examples(&args.data_args, &data, &options, talk)? {
         Examples::Two(dataset) => dataset,
         Examples::Several(dataset) => {
-            let shape = (&dataset.encoder, dataset.rows());
-            let groups = load_groups(&args.data_args, &args.data, shape, &options)?;
+            let groups = groups_of(&args.data_args, &data, &dataset, &options)?;
             return several::compare::run(args, dataset, groups, &options, talk);
         }
     };
     let candidates = chosen(&args.methods)?;
-    let groups =
-        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
+    let groups = groups_of(&args.data_args, &data, &dataset, &options)?;
     let words = described(&dataset);
     let rounds = Round::all(dataset, groups, args.folds, &args.test, &options, talk)?;
     announce(&words, &rounds, talk);
@@ -129,11 +128,7 @@ pub(super) fn compare(
                     let mut watch = Watch::within(&progress, name.to_owned());
                     let trained = trainer.run(&sample, &STOP, &mut watch)?;
                     result.iterations.push(trained.iterations());
-                    let model = &trained.fit.model;
-                    let scores = model.scores(round.test.matrix()?)?;
-                    let mut probabilities = scores.clone();
-                    model.apply_link(&mut probabilities);
-                    (scores, probabilities)
+                    forecasts(&trained.fit.model, round.test.matrix()?)?
                 }
                 Candidate::Baseline(baseline) => {
                     if logistic.is_none() {
@@ -151,7 +146,7 @@ pub(super) fn compare(
             result.seconds += start.elapsed().as_secs_f64() / rounds.len() as f64;
             let (labels, weights) = (&round.test.labels, round.test.weights.as_deref());
             let summary = Summary::new(&scores, &probabilities, labels, weights)?;
-            let losses = probabilities.iter().zip(labels).map(row_loss);
+            let losses = probabilities.iter().zip(labels).map(|(&p, &label)| log_loss_of(p, label));
             result.add(summary, losses, round, rounds.len());
             progress.step(name);
         }
@@ -167,20 +162,7 @@ fn training(method: &Method, args: &TrainArgs, seed: u64, round: &Round) -> Resu
         settings.insert("seed".into(), Setting::Count(seed));
     }
     let trainer = Training::new(method.clone(), settings);
-    let folds = match (&round.groups, trainer.folds()) {
-        (Some(groups), Some(count)) => Some(
-            fold_of_row(&round.train.labels, groups, count, seed)
-                .map_err(|error| with_class_name(error, &round.train))?,
-        ),
-        _ => None,
-    };
-    Ok(trainer.with_folds(folds))
-}
-
-/// The log-loss of a row.
-fn row_loss((&p, &label): (&f64, &u8)) -> f64 {
-    let p = p.clamp(LOG_LOSS_CLIP, 1.0 - LOG_LOSS_CLIP);
-    -if label == 1 { p.ln() } else { (-p).ln_1p() }
+    grouped(trainer, &round.train, round.groups.as_deref(), seed)
 }
 
 /// For machines.

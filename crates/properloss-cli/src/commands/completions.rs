@@ -16,5 +16,5 @@ pub fn run(shell: Shell) -> Result<()> {
         Shell::Zsh => generate(shells::Zsh, &mut command, "properloss", &mut bytes),
         Shell::Fish => generate(shells::Fish, &mut command, "properloss", &mut bytes),
     }
-    print(&String::from_utf8(bytes).map_err(|error| Failure::Internal(error.to_string()))?)
+    print(&String::from_utf8(bytes).map_err(Failure::internal)?)
 }

@@ -13,7 +13,7 @@ use crate::args::{EvaluateArgs, source};
 use crate::failure::Result;
 use crate::output::{OutputFile, Talk};
 use crate::progress::Progress;
-use crate::report::metrics_json;
+use crate::report::{forecasts, metrics_json};
 
 /// Runs the command.
 pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
@@ -32,9 +32,7 @@ pub fn run(args: &EvaluateArgs, talk: Talk) -> Result<()> {
         read_encoded(&data, &weighed(encoder, args), args.unknown.rule, &options)?
     };
     unknown_words(dataset.description.unknown_categories, talk);
-    let scores = model.scores(dataset.matrix()?)?;
-    let mut probabilities = scores.clone();
-    model.apply_link(&mut probabilities);
+    let (scores, probabilities) = forecasts(&model, dataset.matrix()?)?;
     let weights = dataset.weights.as_deref();
     let summary = Summary::new(&scores, &probabilities, &dataset.labels, weights)?;
     if let Some(plot) = plot {

@@ -8,14 +8,14 @@ use properloss::loss::LossKind;
 use properloss::metrics::Summary;
 use properloss::proper::ProperFit;
 use properloss::train::{Termination, Value};
-use properloss_data::groups::fold_of_row;
 use properloss_data::model_file::{FitCertificate, learned, plain_options};
 use properloss_data::{Examples, ModelFile};
 use properloss_report::svg;
 use serde_json::json;
 
+use super::parts::{Parts, grouped};
 use super::streamed::Rows;
-use super::{Parts, check_model, described, groups_of, several, streamed, taken, with_class_name};
+use super::{check_model, described, groups_of, several, streamed, taken};
 use crate::args::{FitArgs, inputs};
 use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
@@ -71,34 +71,21 @@ pub fn run(args: &FitArgs, talk: Talk) -> Result<()> {
     let dataset = match taken(&args.data_args, examples, &options, talk) {
         Examples::Two(dataset) => dataset,
         Examples::Several(dataset) => {
-            let shape = (&dataset.encoder, dataset.rows());
-            let groups = groups_of(&args.data_args, &source, shape, &options)?;
+            let groups = groups_of(&args.data_args, &source, &dataset, &options)?;
             return several::fit::run(args, dataset, groups, files.only_model()?, &options, talk);
         }
     };
-    let shape = (&dataset.encoder, dataset.rows());
-    let groups = groups_of(&args.data_args, &source, shape, &options)?;
+    let groups = groups_of(&args.data_args, &source, &dataset, &options)?;
     let parts = Parts::new(dataset, groups, &args.test, &options, talk)?;
-    let trainer = grouped(trainer, &parts, args.test.seed, talk)?;
+    if parts.groups.is_some() && parts.test.is_none() && trainer.folds().is_none() {
+        talk.say(format!(
+            "warning: --group changes nothing here: {} does not cross-validate, and no test was asked \
+             for",
+            trainer.name()
+        ));
+    }
+    let trainer = grouped(trainer, &parts.train, parts.groups.as_deref(), args.test.seed)?;
     finish(&trainer, &parts, files, talk)
-}
-
-/// The trainer with folds that keep groups together, if there are groups and it cross-validates.
-fn grouped(trainer: Training, parts: &Parts, seed: u64, talk: Talk) -> Result<Training> {
-    let Some(groups) = &parts.groups else { return Ok(trainer) };
-    let Some(count) = trainer.folds() else {
-        if parts.test.is_none() {
-            talk.say(format!(
-                "warning: --group changes nothing here: {} does not cross-validate, and no test was \
-                 asked for",
-                trainer.name()
-            ));
-        }
-        return Ok(trainer);
-    };
-    let folds = fold_of_row(&parts.train.labels, groups, count, seed)
-        .map_err(|error| with_class_name(error, &parts.train))?;
-    Ok(trainer.with_folds(Some(folds)))
 }
 
 /// The files that a fit writes.
@@ -179,10 +166,7 @@ pub(super) fn finish(
     talk.say(format!("fitting {name}: {}", described(&parts.train)));
     let start = Instant::now();
     let mut trained = {
-        let progress = match trainer.max_iter() {
-            Some(length) => Progress::iterations(talk, length, "iterations"),
-            None => Progress::iterations(talk, 1, "cross-validating"),
-        };
+        let progress = Progress::fit(talk, trainer.max_iter());
         let sample = parts.train.sample()?;
         trainer.run(&sample, &STOP, &mut Watch::new(&progress))?
     };
@@ -216,8 +200,8 @@ impl Finished<'_> {
         let Self { trainer, trained, model, measured, seconds } = self;
         let fit = &trained.fit;
         let mut written = vec![files.model.path().to_path_buf()];
-        let model_json = model.to_json().map_err(ours)?;
-        let loss_json = model.loss().to_json().map_err(ours)?;
+        let model_json = model.to_json().map_err(Failure::internal)?;
+        let loss_json = model.loss().to_json().map_err(Failure::internal)?;
         for file in &files.certificates {
             written.push(file.path().to_path_buf());
         }
@@ -257,28 +241,12 @@ impl Finished<'_> {
                 short(fit.loss().unwrap_or(f64::NAN)),
             ));
         }
-        // Beside a file on standard output the tables are words.
-        let show = |text: String| {
-            if written.iter().any(|path| is_stdout(path)) {
-                talk.say(text.trim_end());
-                return Ok(());
-            }
-            print(&text)
-        };
-        if !trained.fit.certificates.is_empty() {
-            show(certificate_table(&trained.fit.certificates))?;
+        let mut tables = String::new();
+        if !fit.certificates.is_empty() {
+            tables += &certificate_table(&fit.certificates);
         }
-        show(metrics_table(&measured).text(""))?;
-        for path in written.iter().filter(|path| !is_stdout(path)) {
-            talk.say(format!("wrote {}", path.display()));
-        }
-        Ok(())
+        talk.tables(&(tables + &metrics_table(&measured).text("")), &written)
     }
-}
-
-/// A model that we made and cannot write is our mistake.
-fn ours(error: properloss_data::Error) -> Failure {
-    Failure::Internal(error.to_string())
 }
 
 fn summary_json(

@@ -30,7 +30,7 @@ fn write(command: &Command, name: &str, folder: &Path, pages: &mut Vec<String>) 
         .manual("Commands of properloss")
         .source(concat!("properloss ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
-    page.render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
+    page.render(&mut text).map_err(Failure::internal)?;
     let file = folder.join(format!("{name}.1"));
     write_atomically(&file, |out| out.write_all(&text))?;
     pages.push(file.display().to_string());

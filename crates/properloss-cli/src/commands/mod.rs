@@ -31,28 +31,28 @@ use properloss_data::{
     Source, read, read_examples,
 };
 
-use crate::args::{DataArgs, source};
+use crate::args::DataArgs;
 use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
-use parts::{Parts, with_class_name};
+use parts::Parts;
 
 /// Reads labelled examples of two classes.
-fn load(args: &DataArgs, path: &Path, options: &ReadOptions, talk: Talk) -> Result<Dataset> {
-    let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-    Ok(meant(args, read(&source(path)?, options)?, options, talk))
+fn load(args: &DataArgs, data: &Source, options: &ReadOptions, talk: Talk) -> Result<Dataset> {
+    let _progress = Progress::spinner(talk, &format!("reading {}", data.name().display()));
+    Ok(meant(args, read(data, options)?, options, talk))
 }
 
 /// Reads labelled examples of any number of classes.
 fn load_examples(
     args: &DataArgs,
-    path: &Path,
+    data: &Source,
     options: &ReadOptions,
     talk: Talk,
 ) -> Result<Examples> {
-    let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
+    let _progress = Progress::spinner(talk, &format!("reading {}", data.name().display()));
     let options = options.clone().with_several_classes();
-    Ok(taken(args, read_examples(&source(path)?, &options)?, &options, talk))
+    Ok(taken(args, read_examples(data, &options)?, &options, talk))
 }
 
 /// [`meant`] of any number of classes.
@@ -71,24 +71,30 @@ fn meant<L: ClassLabel>(
     options: &ReadOptions,
     talk: Talk,
 ) -> LabelledRows<L> {
-    meant_weights(&mut data.weights, args.relative_weights, talk);
-    if let Some(words) = label_words(&data.encoder, options) {
-        talk.say(words);
-    }
+    meant_weights(&mut data, args, options, talk);
     questions::column_questions(&data.encoder, &data.features, talk);
     dropped_words(&data.description, talk);
     data
 }
 
-/// Weights as counts, or scaled to mean 1.
-fn meant_weights(weights: &mut Option<Vec<f64>>, relative: bool, talk: Talk) {
-    let Some(weights) = weights else { return };
-    let sum: f64 = weights.iter().sum();
-    if relative {
-        let mean = sum / weights.len() as f64;
-        weights.iter_mut().for_each(|weight| *weight /= mean);
-    } else {
-        count_words(sum, weights.len(), talk);
+/// Weights as counts, or scaled to mean 1; says what was taken for the label.
+fn meant_weights<L: ClassLabel>(
+    data: &mut LabelledRows<L>,
+    args: &DataArgs,
+    options: &ReadOptions,
+    talk: Talk,
+) {
+    if let Some(weights) = &mut data.weights {
+        let sum: f64 = weights.iter().sum();
+        if args.relative_weights {
+            let mean = sum / weights.len() as f64;
+            weights.iter_mut().for_each(|weight| *weight /= mean);
+        } else {
+            count_words(sum, weights.len(), talk);
+        }
+    }
+    if let Some(words) = label_words(&data.encoder, options) {
+        talk.say(words);
     }
 }
 
@@ -107,26 +113,16 @@ fn count_words(sum: f64, rows: usize, talk: Talk) {
 }
 
 /// The groups of the examples, if a column of them was named.
-fn load_groups(
-    args: &DataArgs,
-    path: &Path,
-    shape: (&Encoder, usize),
-    options: &ReadOptions,
-) -> Result<Option<Vec<u32>>> {
-    if args.group.is_none() { Ok(None) } else { groups_of(args, &source(path)?, shape, options) }
-}
-
-/// The same of a source that is open.
-fn groups_of(
+fn groups_of<L: ClassLabel>(
     args: &DataArgs,
     source: &Source,
-    (encoder, rows): (&Encoder, usize),
+    rows: &LabelledRows<L>,
     options: &ReadOptions,
 ) -> Result<Option<Vec<u32>>> {
     let Some(column) = &args.group else { return Ok(None) };
-    let groups = read_groups(source, encoder, options, column)?;
-    if groups.len() != rows {
-        let found = groups.len();
+    let groups = read_groups(source, &rows.encoder, options, column)?;
+    let (found, rows) = (groups.len(), rows.rows());
+    if found != rows {
         return Err(Failure::Internal(format!("{found} groups of {rows} rows")));
     }
     Ok(Some(groups))

@@ -1,8 +1,9 @@
 //! Rows to train on and rows to test on, of two classes or of several.
 
-use properloss_data::groups::{grouped_folds, grouped_train_test};
+use properloss_data::groups::{fold_of_row, grouped_folds, grouped_train_test};
 use properloss_data::read::read_encoded;
 use properloss_data::split::{Split, folds, last_rows, train_test};
+use properloss_data::training::Training;
 use properloss_data::{
     ClassDataset, ClassLabel, Dataset, Error, LabelledRows, ReadOptions, Source, UnknownCategory,
 };
@@ -131,8 +132,21 @@ impl<L: Labelled> Round<L> {
     }
 }
 
+/// The trainer with folds that keep groups together, if there are groups and it cross-validates.
+pub(super) fn grouped(
+    trainer: Training,
+    rows: &Dataset,
+    groups: Option<&[u32]>,
+    seed: u64,
+) -> Result<Training> {
+    let (Some(groups), Some(count)) = (groups, trainer.folds()) else { return Ok(trainer) };
+    let folds = fold_of_row(&rows.labels, groups, count, seed)
+        .map_err(|error| with_class_name(error, rows))?;
+    Ok(trainer.with_folds(Some(folds)))
+}
+
 /// Splits know classes by their numbers; people by their names.
-pub(super) fn with_class_name(error: Error, dataset: &LabelledRows<impl Labelled>) -> Error {
+fn with_class_name(error: Error, dataset: &LabelledRows<impl Labelled>) -> Error {
     let named = |class: String| {
         let number = class.parse::<usize>().ok();
         number.and_then(|k| dataset.classes.as_ref().get(k).cloned()).unwrap_or(class)

@@ -22,6 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt::STOP;
 use crate::output::Talk;
 use crate::progress::{Progress, Watch};
+use crate::report::forecasts;
 
 /// The rows of a fit.
 pub(super) enum Rows {
@@ -203,10 +204,7 @@ pub(super) fn finish(
     count_words(weight, cached.blocks.rows() as usize, talk);
     let start = Instant::now();
     let trained = {
-        let progress = match trainer.max_iter() {
-            Some(length) => Progress::iterations(talk, length, "iterations"),
-            None => Progress::iterations(talk, 1, "cross-validating"),
-        };
+        let progress = Progress::fit(talk, trainer.max_iter());
         trainer.run_blocks(&cached.blocks, &STOP, &mut Watch::new(&progress))?
     };
     let seconds = start.elapsed().as_secs_f64();
@@ -239,9 +237,7 @@ fn test(
 fn measure(model: &Model, blocks: &BlockFile) -> Result<Summary> {
     let mut measured = Measured::default();
     blocks.for_each(|_, block| {
-        let scores = model.scores(block.matrix())?;
-        let mut probabilities = scores.clone();
-        model.apply_link(&mut probabilities);
+        let (scores, probabilities) = forecasts(model, block.matrix())?;
         measured.add(&scores, &probabilities, block.labels(), block.weights());
         Ok(())
     })?;

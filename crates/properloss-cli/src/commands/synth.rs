@@ -16,9 +16,8 @@ pub fn run(args: &SynthArgs, talk: Talk) -> Result<()> {
     let synthetic = make(args)?;
     let further: &[(&str, &[f64])] = if args.bayes { &[("bayes", &synthetic.bayes)] } else { &[] };
     let mut bytes = Vec::new();
-    write_csv(&synthetic.dataset, further, &mut bytes)
-        .map_err(|error| Failure::Internal(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|error| Failure::Internal(error.to_string()))?;
+    write_csv(&synthetic.dataset, further, &mut bytes).map_err(Failure::internal)?;
+    let text = String::from_utf8(bytes).map_err(Failure::internal)?;
     out.write(&text)?;
     out.finish()?;
     if let Some(path) = &args.out {

@@ -5,8 +5,8 @@ use properloss::train::registry::method;
 use properloss_data::model_file::{AnyFile, read_any};
 
 use super::fit::{Outputs, finish};
-use super::{Parts, load, load_groups};
-use crate::args::TransferArgs;
+use super::{Parts, groups_of, load};
+use crate::args::{TransferArgs, source};
 use crate::failure::Result;
 use crate::output::{Talk, check_inputs};
 use properloss_data::training::Training;
@@ -30,9 +30,9 @@ pub fn run(args: &TransferArgs, talk: Talk) -> Result<()> {
     let trainer = Training::new(canonical, settings);
     let options = args.data_args.options()?;
     let files = Outputs { model: &args.out, loss: None, certificates: &[] }.open(talk)?;
-    let dataset = load(&args.data_args, &args.data, &options, talk)?;
-    let groups =
-        load_groups(&args.data_args, &args.data, (&dataset.encoder, dataset.rows()), &options)?;
+    let data = source(&args.data)?;
+    let dataset = load(&args.data_args, &data, &options, talk)?;
+    let groups = groups_of(&args.data_args, &data, &dataset, &options)?;
     let parts = Parts::new(dataset, groups, &args.test, &options, talk)?;
     finish(&trainer, &parts, files, talk)
 }

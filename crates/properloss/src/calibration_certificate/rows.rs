@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result, each, row_weights, same_length};
+use crate::error::{Error, Result, binary_labels, each, row_weights, same_length};
 
 /// Probabilities with the labels they have not seen. *Invariant*: equal lengths, at least one row of
 /// positive weight, probabilities in `[0, 1]`, labels 0 or 1, weights finite and not negative.
@@ -34,10 +34,7 @@ impl<'a> HeldOut<'a> {
             same_length((what, length), (other, other_length.unwrap_or(length)))?;
         }
         each(what, probabilities, "in [0, 1]", |p| (0.0..=1.0).contains(&p))?;
-        if let Some(index) = labels.iter().position(|&label| label > 1) {
-            let (value, expected) = (f64::from(labels[index]), "0 or 1");
-            return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected });
-        }
+        binary_labels(labels)?;
         row_weights(weights.unwrap_or(&[]))?;
         let counted = |i: usize| weights.is_none_or(|weights| weights[i] > 0.0);
         if !(0..length).any(counted) {

@@ -1,6 +1,6 @@
 //! Scores with their labels and weights: the losses of the analysis.
 
-use crate::error::{Error, Result, same_length};
+use crate::error::{Error, Result, binary_labels, row_weights, same_length, total_weight};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::special::Sum;
 
@@ -19,51 +19,19 @@ impl<'a> Scored<'a> {
         if z.is_empty() {
             return Err(Error::TooShort { what: "z", length: 0, minimum: 1 });
         }
-        let mismatch = |other, other_length| Error::LengthMismatch {
-            what: "z",
-            length: z.len(),
-            other,
-            other_length,
-        };
-        if y.len() != z.len() {
-            return Err(mismatch("y", y.len()));
-        }
-        if let Some((index, &value)) = y.iter().enumerate().find(|&(_, &value)| value > 1) {
-            return Err(Error::ElementOutOfDomain {
-                what: "y",
-                index,
-                value: f64::from(value),
-                expected: "0 or 1",
-            });
-        }
+        same_length(("z", z.len()), ("labels", y.len()))?;
+        binary_labels(y)?;
         let total = match weights {
             None => z.len() as f64,
             Some(weights) => {
-                if weights.len() != z.len() {
-                    return Err(mismatch("weights", weights.len()));
-                }
+                same_length(("z", z.len()), ("weights", weights.len()))?;
+                row_weights(weights)?;
                 let mut total = Sum::default();
-                for (index, &value) in weights.iter().enumerate() {
-                    if !(value.is_finite() && value >= 0.0) {
-                        return Err(Error::ElementOutOfDomain {
-                            what: "weights",
-                            index,
-                            value,
-                            expected: "finite and at least 0",
-                        });
-                    }
-                    total.add(value);
-                }
+                weights.iter().for_each(|&weight| total.add(weight));
                 total.value()
             }
         };
-        if total <= 0.0 {
-            return Err(Error::OutOfDomain {
-                what: "sum of weights",
-                value: total,
-                expected: "above 0",
-            });
-        }
+        total_weight(total)?;
         Ok(Self { z, y, weights, total })
     }
 

@@ -21,7 +21,7 @@ pub use counted::Measured;
 pub use ranking::auc;
 pub use scoring::{LOG_LOSS_CLIP, accuracy, brier, log_loss};
 
-use crate::error::{Error, Result, each, row_weights, same_length};
+use crate::error::{Error, Result, binary_labels, each, row_weights, same_length, total_weight};
 
 /// Everything at once, as `evaluate` and `compare` print it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,24 +111,14 @@ impl<'a> Forecasts<'a> {
             return Err(Error::TooShort { what, length, minimum: 1 });
         }
         same_length((what, length), ("labels", labels.len()))?;
-        if let Some(index) = labels.iter().position(|&label| label > 1) {
-            let (value, expected) = (f64::from(labels[index]), "0 or 1");
-            return Err(Error::ElementOutOfDomain { what: "labels", index, value, expected });
-        }
+        binary_labels(labels)?;
         let mut total = length as f64;
         if let Some(weights) = weights {
             same_length((what, length), ("weights", weights.len()))?;
             row_weights(weights)?;
             total = weights.iter().sum();
         }
-        if !(total > 0.0 && total.is_finite()) {
-            let expected = "positive and finite";
-            return Err(Error::OutOfDomain {
-                what: "the sum of the weights",
-                value: total,
-                expected,
-            });
-        }
+        total_weight(total)?;
         Ok(Self { values, labels, weights, total })
     }
 

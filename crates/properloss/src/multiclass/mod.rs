@@ -255,13 +255,8 @@ impl MulticlassProperLoss {
     }
 
     fn check(&self, classes: usize) -> Result<()> {
-        if !self.class_weight.is_empty() && self.class_weight.len() != classes {
-            return Err(Error::LengthMismatch {
-                what: "class_weight",
-                length: self.class_weight.len(),
-                other: "classes",
-                other_length: classes,
-            });
+        if !self.class_weight.is_empty() {
+            same_length(("class_weight", self.class_weight.len()), ("classes", classes))?;
         }
         for (what, values, expected, good) in [
             (

@@ -80,6 +80,14 @@ pub(super) struct Assignment {
     pub scored: Vec<f64>,
 }
 
+/// The rows of positive weight, and how many of them each class has.
+fn kept_rows(labels: &[u32], classes: usize, weights: &[f64]) -> (Vec<usize>, Vec<usize>) {
+    let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
+    let mut sizes = vec![0usize; classes];
+    kept.iter().for_each(|&i| sizes[labels[i] as usize] += 1);
+    (kept, sizes)
+}
+
 /// The rule for rare classes: the rows of a class are dealt to the folds in turn, so a class with
 /// fewer rows than folds is held out in fewer folds; the row of a class with a single row is never
 /// held out. With groups or given folds a row whose class is nowhere outside its fold is not scored.
@@ -89,9 +97,7 @@ pub(super) fn assign(
     classes: usize,
     weights: &[f64],
 ) -> Result<Assignment> {
-    let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
-    let mut sizes = vec![0usize; classes];
-    kept.iter().for_each(|&i| sizes[labels[i] as usize] += 1);
+    let (kept, sizes) = kept_rows(labels, classes, weights);
     let (of_row, count) = match folds {
         Folds::Stratified { count, seed } => {
             let most = sizes.iter().filter(|&&size| size >= 2).sum::<usize>();
@@ -124,9 +130,7 @@ pub(super) fn held_out(
     classes: usize,
     weights: &[f64],
 ) -> Result<Assignment> {
-    let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
-    let mut sizes = vec![0usize; classes];
-    kept.iter().for_each(|&i| sizes[labels[i] as usize] += 1);
+    let (kept, sizes) = kept_rows(labels, classes, weights);
     let mut inside = vec![0usize; count * classes];
     for &i in kept.iter().filter(|&&i| of_row[i] != NEVER) {
         inside[of_row[i] as usize * classes + labels[i] as usize] += 1;

@@ -13,7 +13,7 @@ use super::inside;
 use super::lines;
 use super::pieces::deal;
 use super::smooth::{self, Bins, LinkPoint, Smooth};
-use crate::error::{Error, Result, finite, row_weights};
+use crate::error::{Error, Result, binary_labels, finite, row_weights, same_length};
 use crate::link::{InverseLink, RelativeLink, Sigmoid};
 use crate::options::options;
 
@@ -221,27 +221,10 @@ fn from_probability(s: f64, margin: Option<f64>) -> f64 {
 
 pub(super) fn check(scores: &[f64], labels: &[u8], weights: &[f64]) -> Result<()> {
     for (what, length) in [("labels", labels.len()), ("weights", weights.len())] {
-        if length != scores.len() {
-            let other_length = scores.len();
-            return Err(Error::LengthMismatch { what, length, other: "scores", other_length });
-        }
+        same_length((what, length), ("scores", scores.len()))?;
     }
-    for (index, &value) in scores.iter().enumerate() {
-        if !value.is_finite() {
-            return Err(Error::NotFinite { what: "scores", index, value });
-        }
-    }
-    for (index, &label) in labels.iter().enumerate() {
-        if label > 1 {
-            let value = f64::from(label);
-            return Err(Error::ElementOutOfDomain {
-                what: "labels",
-                index,
-                value,
-                expected: "0 or 1",
-            });
-        }
-    }
+    finite("scores", scores)?;
+    binary_labels(labels)?;
     row_weights(weights)
 }
 

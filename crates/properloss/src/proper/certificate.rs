@@ -17,7 +17,7 @@ use super::folds::{Folds, Random};
 use super::smooth::{PRICE, SmoothLink};
 use super::{Calibration, Calibrator, ProperFit, ProperLoss, ScoreKind, inside};
 use crate::calibration_certificate::{FitBound, Forecasts, averaging_cost};
-use crate::error::{Error, Result, same_length};
+use crate::error::{Result, same_length};
 use crate::link::{InverseLink, Sigmoid};
 use crate::sample::Sample;
 
@@ -104,11 +104,7 @@ impl Calibration {
         let z: Vec<f64> = scores.iter().map(|&s| self.log_odds(s)).collect();
         let one_fold = vec![0; scores.len()];
         let folds = folds.unwrap_or(&one_fold);
-        if folds.len() != scores.len() {
-            let (length, other_length) = (folds.len(), scores.len());
-            let (what, other) = ("folds", "scores");
-            return Err(Error::LengthMismatch { what, length, other, other_length });
-        }
+        same_length(("folds", folds.len()), ("scores", scores.len()))?;
         let maps = fixed_maps(&z, weights);
         let scored = Scored { maps, scores: &z, labels, weights, folds, first: FIRST };
         scored.bound(1, &fitted, &fitted, confidence)

@@ -22,8 +22,7 @@ pub(crate) fn method() -> Method {
     let defaults = ProperLoss::default();
     let options = vec![
         OptionSpec::new("cv", Kind::Count(2), "Number of folds").count(5),
-        OptionSpec::new("refit", Kind::Choice(refits), "The loss of the second fit of the weights")
-            .word("likelihood"),
+        OptionSpec::choice("refit", refits, "The loss of the second fit of the weights"),
         OptionSpec::new(
             "class_weight",
             Kind::ClassWeight,

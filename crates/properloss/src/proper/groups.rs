@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::folds::Random;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// The part of every row, such that rows of one group are never apart: `groups[i]` is row `i`'s, by any number.
 ///
@@ -18,14 +18,7 @@ use crate::error::{Error, Result};
 /// is least; of equal ones the part with the fewest rows for its share, then the first. Groups are known by the
 /// row where they first appear, so what they are called changes nothing.
 pub fn deal_groups(labels: &[u32], groups: &[u32], shares: &[f64], seed: u64) -> Result<Vec<u32>> {
-    if groups.len() != labels.len() {
-        return Err(Error::LengthMismatch {
-            what: "groups",
-            length: groups.len(),
-            other: "labels",
-            other_length: labels.len(),
-        });
-    }
+    same_length(("groups", groups.len()), ("labels", labels.len()))?;
     let classes = labels.iter().max().map_or(0, |&last| last as usize + 1);
     let mut total = vec![0.0f64; classes];
     let mut number: HashMap<u32, usize> = HashMap::new();

@@ -11,7 +11,7 @@
 //! rows in memory.
 
 use super::fingerprint;
-use crate::error::{Error, Result, row_weights, same_length};
+use crate::error::{Result, binary_labels, row_weights, same_length};
 use crate::proper::{BlockAnswer, BlockQuestion};
 use crate::sample::Matrix;
 
@@ -29,10 +29,7 @@ impl<'a> Block<'a> {
     /// Checks everything, in one pass over the values.
     pub fn new(matrix: Matrix<'a>, labels: &'a [u8], weights: Option<&'a [f64]>) -> Result<Self> {
         let block = Self::known(matrix, labels, weights)?;
-        if let Some(index) = labels.iter().position(|&label| label > 1) {
-            let (what, value) = ("labels", f64::from(labels[index]));
-            return Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" });
-        }
+        binary_labels(labels)?;
         row_weights(weights.unwrap_or(&[]))?;
         matrix.check_finite()?;
         Ok(block)
@@ -126,7 +123,8 @@ impl BlockFacts {
 
     /// The facts in some bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        postcard::from_bytes(bytes).map_err(|_| Error::WrongAnswer { expected: "facts of a block" })
+        postcard::from_bytes(bytes)
+            .map_err(|_| crate::Error::WrongAnswer { expected: "facts of a block" })
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::chain::ScoreOrder;
 use crate::design::{FittedScaling, Scaling, SpectralNorm};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, total_weight};
 use crate::link::{InverseLink, LinkSpec};
 use crate::loss::LossKind;
 use crate::sample::{Matrix, Sample};
@@ -439,10 +439,7 @@ fn shape(blocks: &dyn Blocks) -> Result<Shape> {
         }
     }
     let total = weights[0] + weights[1];
-    if !(total > 0.0 && total.is_finite()) {
-        let (what, expected) = ("the sum of the weights", "positive and finite");
-        return Err(Error::OutOfDomain { what, value: total, expected });
-    }
+    total_weight(total)?;
     if weights.contains(&0.0) {
         return Err(Error::OneClass { label: u8::from(weights[0] == 0.0) });
     }

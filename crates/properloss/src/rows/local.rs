@@ -10,7 +10,7 @@ use super::{Answer, ByScore, Predictions, Question, RowState, Rows, Shape, finge
 use crate::certify::Pieces;
 use crate::chain::ScoreOrder;
 use crate::design::{Design, FittedScaling, Intercept, Scaling};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 use crate::link::{InverseLink, PiecewiseLink};
 use crate::loss::LossKind;
 use crate::sample::Sample;
@@ -414,14 +414,8 @@ impl Rows for Local<'_> {
             (state.pieces.len(), self.placed.row_piece.len()),
         ];
         for (length, here) in lengths {
-            if length != rows && (length, here) != (0, 0) {
-                let what = "a column of the checkpoint";
-                return Err(Error::LengthMismatch {
-                    what,
-                    length,
-                    other: "rows",
-                    other_length: rows,
-                });
+            if (length, here) != (0, 0) {
+                same_length(("a column of the checkpoint", length), ("rows", rows))?;
             }
         }
         for numbers in [&state.numbers, &state.direction, &state.predictions, &state.carried] {

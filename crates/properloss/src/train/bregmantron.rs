@@ -179,14 +179,12 @@ pub(super) fn method(target: Target) -> Method {
              share of the way from 0 to 1",
         )
         .number(defaults.kappa),
-        OptionSpec::new("objective", Kind::Choice(OBJECTIVES), "How the link is fitted")
-            .word(objective),
-        OptionSpec::new(
+        OptionSpec::choice("objective", OBJECTIVES, "How the link is fitted").word(objective),
+        OptionSpec::choice(
             "end_slope",
-            Kind::Choice(&[("min", "the least slope"), ("max", "the largest slope")]),
+            &[("min", "the least slope"), ("max", "the largest slope")],
             "The slope of the link beyond the data",
-        )
-        .word("min"),
+        ),
         OptionSpec::new(
             "initial_link",
             Kind::Link,

@@ -169,31 +169,29 @@ pub(super) fn method(name: &'static str) -> Method {
         registry::tol(1e-10, "The norm of the gradient to reach"),
         registry::scaling(),
         registry::fit_intercept(),
-        OptionSpec::new(
+        OptionSpec::choice(
             "solver",
-            Kind::Choice(&[
+            &[
                 ("auto", "whichever is cheaper"),
                 ("newton-cholesky", "the matrix is formed and factorised"),
                 ("newton-cg", "conjugate gradients"),
-            ]),
+            ],
             "How Newton steps are found",
-        )
-        .word("auto"),
+        ),
     ];
     if !logistic {
         options.insert(0, OptionSpec::new("link", Kind::Link, "The link whose loss is minimised"));
         options.insert(
             1,
-            OptionSpec::new(
+            OptionSpec::choice(
                 "loss_kind",
-                Kind::Choice(&[
+                &[
                     ("auto", "canonical where that is finite, else composite"),
                     ("canonical", "the loss whose own link it is; convex"),
                     ("composite", "log-loss under the link"),
-                ]),
+                ],
                 "Which loss of the link",
-            )
-            .word("auto"),
+            ),
         );
     }
     Method {

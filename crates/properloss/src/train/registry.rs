@@ -127,8 +127,7 @@ const SCALINGS: &[(&str, &str)] = &[
 ];
 
 pub(super) fn scaling() -> OptionSpec {
-    OptionSpec::new("scaling", Kind::Choice(SCALINGS), "How features are scaled")
-        .word("standardise")
+    OptionSpec::choice("scaling", SCALINGS, "How features are scaled").word("standardise")
 }
 
 /// The scaling of this name; the registry has checked it.

@@ -177,6 +177,15 @@ impl OptionSpec {
         Self { name, help, kind, default: None }
     }
 
+    /// One of some words, the first by default.
+    pub(crate) fn choice(
+        name: &'static str,
+        words: &'static [(&'static str, &'static str)],
+        help: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Choice(words), help).word(words[0].0)
+    }
+
     pub(crate) fn number(mut self, default: f64) -> Self {
         self.default = Some(Value::Number(default));
         self

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::gradient_step::{Automatic, GradientStep, StepOptions, by_gradient_steps};
 use super::{
-    Fit, Iteration, Kind, Method, Observer, OptionSpec, Stepped, Termination, Trainer, registry,
-    run, stopping,
+    Fit, Iteration, Method, Observer, OptionSpec, Stepped, Termination, Trainer, registry, run,
+    stopping,
 };
 use crate::chain::{ChainProblem, Objective, Workspace, isotonic_into};
 use crate::design::Intercept;
@@ -160,17 +160,11 @@ fn through(z: &[f64], y: &[f64]) -> Result<IsotonicLink> {
 /// SLIsotron, as the registry lists it.
 pub(super) fn method() -> Method {
     let mut options = registry::iterations(Slisotron::TOL);
-    options.push(
-        OptionSpec::new(
-            "isotonic",
-            Kind::Choice(&[
-                ("pav", "plain isotonic regression"),
-                ("lipschitz", "with slopes at most 1"),
-            ]),
-            "The regression of the labels on the scores",
-        )
-        .word("pav"),
-    );
+    options.push(OptionSpec::choice(
+        "isotonic",
+        &[("pav", "plain isotonic regression"), ("lipschitz", "with slopes at most 1")],
+        "The regression of the labels on the scores",
+    ));
     options.extend(registry::descent());
     Method {
         name: "slisotron",

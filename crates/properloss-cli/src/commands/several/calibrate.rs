@@ -49,7 +49,7 @@ pub fn run(
     let calibration = calibrator.fit(&scores, &dataset.labels, classes, weights)?;
     if let Some(file) = model {
         let text = model_file(&calibration, dataset, &order, args)?.to_json();
-        file.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
+        file.finish(&text.map_err(Failure::internal)?)?;
     }
     let mut kept = Vec::new();
     if args.apply.is_some() || !args.keep.is_empty() {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{Parts, described, measure, metrics_json};
 use crate::args::{FitArgs, TrainArgs};
 use crate::failure::{Failure, Result};
-use crate::output::{OutputFile, Talk, is_stdout, print};
+use crate::output::{OutputFile, Talk, print};
 use crate::progress::Progress;
 use crate::report::metrics_table;
 use crate::table::short;
@@ -57,21 +57,13 @@ pub fn run(
         measured.push(("test", measure(&model, test)?.0));
     }
     let (path, text) = (out.path().to_path_buf(), model.to_json());
-    out.finish(&text.map_err(|error| Failure::Internal(error.to_string()))?)?;
+    out.finish(&text.map_err(Failure::internal)?)?;
     if talk.json {
         let value = summary_json(&fit, &model, &measured, &path, seconds);
         return print(&format!("{value:#}\n"));
     }
     talk.say(words(&fit));
-    let table = metrics_table(&measured).text("");
-    // Beside a file on standard output the tables are words.
-    if is_stdout(&path) {
-        talk.say(table.trim_end());
-        return Ok(());
-    }
-    print(&table)?;
-    talk.say(format!("wrote {}", path.display()));
-    Ok(())
+    talk.tables(&metrics_table(&measured).text(""), &[path])
 }
 
 /// One method learns several classes.

@@ -3,7 +3,7 @@
 use super::gather::Gathered;
 use super::lane_sums::LaneSums;
 use super::{FoldBlock, FoldGrams, FoldMoments, HeldOut, LANES, Lane, Numbers, Scored, Split};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, binary_labels};
 use crate::link::LinkSpec;
 use crate::proper::curve::Curve;
 use crate::proper::folds::{Assignment, Dealer};
@@ -168,10 +168,7 @@ impl BlockQuestion {
             return Ok(BlockAnswer(Reply::Nothing));
         }
         // Rows that were checked elsewhere are not checked again, but no label may be an index too far.
-        if let Some(index) = block.labels.iter().position(|&label| label > 1) {
-            let (what, value) = ("labels", f64::from(block.labels[index]));
-            return Err(Error::ElementOutOfDomain { what, index, value, expected: "0 or 1" });
-        }
+        binary_labels(block.labels)?;
         if let Ask::Program(program) = &self.ask {
             let told = program.answer(block)?.map(|told| Reply::Told(Box::new(told)));
             return Ok(BlockAnswer(told.unwrap_or(Reply::Nothing)));

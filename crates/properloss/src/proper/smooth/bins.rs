@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same_length};
 
 /// Cells in a unit of log-odds.
 const PER_UNIT: f64 = 128.0;
@@ -94,10 +94,7 @@ impl Bins {
         for (what, length) in
             [("labels", labels.len()), ("weights", weights.len()), ("folds", folds.len())]
         {
-            if length != scores.len() {
-                let other_length = scores.len();
-                return Err(Error::LengthMismatch { what, length, other: "scores", other_length });
-            }
+            same_length((what, length), ("scores", scores.len()))?;
         }
         let rows = Rows { scores, labels, weights, folds };
         let parts: Vec<Summary> = (0..scores.len().div_ceil(PART).max(1))

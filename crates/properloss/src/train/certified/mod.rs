@@ -254,26 +254,24 @@ impl Trainer for Certified {
 /// The certified mode, as the registry lists it.
 pub(super) fn method() -> Method {
     let options = vec![
-        OptionSpec::new(
+        OptionSpec::choice(
             "schedule",
-            Kind::Choice(&[
+            &[
                 ("monotone", "the loss falls at every iteration, at a proved rate"),
                 ("repaired", "the paper's theorem with its conditions repaired"),
                 ("paper", "the paper's theorem as stated, which is false: for comparison"),
-            ]),
+            ],
             "Which guarantee",
-        )
-        .word("monotone"),
-        OptionSpec::new(
+        ),
+        OptionSpec::choice(
             "candidate",
-            Kind::Choice(&[
+            &[
                 ("labels", "the labels"),
                 ("previous", "the previous predictions"),
                 ("refit", "the old link at the new scores"),
-            ]),
+            ],
             "What the next link is fitted to (monotone)",
-        )
-        .word("labels"),
+        ),
         OptionSpec::new(
             "theta",
             Kind::Number { low: 0.0, low_taken: true, high: 1.0, high_taken: false },
