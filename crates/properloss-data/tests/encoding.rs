@@ -348,3 +348,33 @@ fn features_are_named_by_column_and_category() {
     assert!(Encoder::numeric(strings(&["a"])).columns[0].is_plain_number());
     assert_eq!(encoder.columns.iter().map(Column::width).collect::<Vec<_>>(), [1, 2]);
 }
+
+/// Rows of other classes are left out only where both classes were named; else a new class is an error.
+#[test]
+fn one_named_class_leaves_no_rows_out() {
+    let (yes, no) = (strings(&["1"]), strings(&["0"]));
+    let both = ReadOptions::default().with_positive(yes.clone()).with_negative(no.clone());
+    for (options, skips) in [
+        (ReadOptions::default(), false),
+        (ReadOptions::default().with_positive(yes), false),
+        (ReadOptions::default().with_negative(no), false),
+        (both, true),
+    ] {
+        for (name, known, new) in [
+            ("t.csv", "a,y\n1,0\n2,1\n", "a,y\n3,2\n4,1\n"),
+            ("t.svm", "0 1:1\n1 1:2\n", "2 1:3\n1 1:4\n"),
+        ] {
+            let of = |text: &str| Source::memory(name, text.as_bytes());
+            let encoder = properloss_data::read(&of(known), &options).unwrap().encoder;
+            let plain = ReadOptions::default();
+            let found = read_encoded(&of(new), &encoder, UnknownCategory::Error, &plain);
+            match found {
+                Ok(data) => assert_eq!((data.labels, skips), (vec![1], true), "{name}"),
+                Err(Error::UnknownLabel { value, .. }) => {
+                    assert_eq!((value.as_str(), skips), ("2", false), "{name}");
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}

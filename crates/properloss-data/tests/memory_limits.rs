@@ -267,6 +267,9 @@ fn few_columns_of_many_are_numbered() {
     // 2 · 32768 is below 65537, 2 · 32769 is not.
     assert_eq!(width(named + 1, 32_768), (true, 32_768));
     assert_eq!(width(named + 1, 32_769), (false, named + 1));
+    // Half of them is not fewer than half.
+    assert_eq!(width(named + 2, 32_768), (true, 32_768));
+    assert_eq!(width(named + 2, 32_769), (false, named + 2));
     // Columns that were stated are as many, used or not.
     let stated = |features: u64| {
         let options = ReadOptions::default().with_features(Some(features as usize));
@@ -276,4 +279,21 @@ fn few_columns_of_many_are_numbered() {
     assert_eq!(stated(named).sparse, None);
     let sparse = stated(named + 5).sparse.unwrap();
     assert_eq!((sparse.features, sparse.indices), (Some(named + 5), vec![0, 65_540]));
+}
+
+/// A pixel is held as a byte and as a number of 4 bytes; images that take as much as there is are read.
+#[test]
+fn images_are_asked_for_to_the_byte() {
+    let folder = common::Directory::new();
+    let sizes = [0, 0, 8, 2, 0, 0, 0, 100, 0, 0, 0, 200];
+    let path = folder.write("a-images-idx3-ubyte", &[&sizes[..], &[7; 20_000]].concat());
+    let labels: Vec<u8> = (0..100).map(|i| i % 2).collect();
+    folder.write("a-labels-idx1-ubyte", &[&[0, 0, 8, 1, 0, 0, 0, 100], &labels[..]].concat());
+    let source = Source::Path(path);
+    let data = read(&source, &within(100_000)).unwrap();
+    assert_eq!((data.rows(), data.columns(), data.labels), (100, 200, labels));
+    match read(&source, &within(99_990)).unwrap_err() {
+        Error::Memory { needed, so_far, .. } => assert_eq!((needed, so_far), (100_000, false)),
+        other => panic!("{other}"),
+    }
 }

@@ -176,3 +176,22 @@ fn standard_input_has_a_budget() {
         println!("refused");
     }
 }
+
+/// A file of another kind in the place of a model is judged by its beginning, though it has no end.
+#[test]
+fn what_is_no_model_is_not_read_to_its_end() {
+    for line in [&b"1,2,3\n"[..], b"{\0\n"] {
+        let directory = Directory::new();
+        let path = directory.0.join("model.json");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let to = path.clone();
+        let writer = std::thread::spawn(move || {
+            let mut pipe = std::fs::File::options().write(true).open(to).unwrap();
+            let piece = line.repeat(10_000);
+            (0..2000).take_while(|_| pipe.write_all(&piece).is_ok()).count()
+        });
+        assert!(properloss_data::ModelFile::read(&path).is_err());
+        let pieces = writer.join().unwrap();
+        assert!(pieces < 100, "{pieces} pieces of {} bytes were taken", 10_000 * line.len());
+    }
+}
