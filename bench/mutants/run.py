@@ -45,7 +45,7 @@ TESTS = {
     ],
     "properloss-data": [
         "checkpoints", "class_model_files", "csv_files", "encoding", "frames", "groups", "memory_limits",
-        "model_files", "outputs", "parquet_files", "read_faults", "sparse_and_images", "stream",
+        "model_files", "outputs", "parquet_files", "pipes", "read_faults", "sparse_and_images", "stream",
     ],
 }
 #: Those that cannot be part of one program with the others.

@@ -314,6 +314,68 @@ pub(crate) mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
+    /// A name that is taken, by a process of the same number that was killed, is passed over.
+    #[test]
+    fn names_that_are_taken_are_passed_over() {
+        let folder = std::env::temp_dir().join(format!("properloss-taken-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("out");
+        let first = AtomicFile::create(&path).unwrap();
+        let name = first.temporary().file_name().unwrap().to_str().unwrap().to_owned();
+        let prefix = format!(".out.{}-", std::process::id());
+        let number: u32 =
+            name.strip_prefix(&prefix).unwrap().trim_end_matches(".tmp").parse().unwrap();
+        // Locked, or they would be removed as abandoned.
+        let taken: Vec<_> = (number + 1..=number + 300)
+            .map(|number| {
+                let path = folder.join(format!("{prefix}{number}.tmp"));
+                let file = File::create_new(&path).unwrap();
+                file.lock().unwrap();
+                (path, file)
+            })
+            .collect();
+        let mut second = AtomicFile::create(&path).unwrap();
+        assert!(taken.iter().all(|(path, _)| path != second.temporary() && path.exists()));
+        assert!(second.temporary().is_file() && second.temporary() != first.temporary());
+        second.write_all(b"whole").unwrap();
+        second.commit().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert!(taken.iter().all(|(path, _)| std::fs::read(path).unwrap().is_empty()));
+        drop(first);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The bytes are in the temporary file once they are flushed, and in the list until they are in place.
+    #[test]
+    fn bytes_are_in_the_temporary_file_until_they_are_in_place() {
+        let folder = std::env::temp_dir().join(format!("properloss-flush-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("out");
+        let listed = |path: &Path| temporaries().iter().any(|listed| listed == path);
+        let mut file = AtomicFile::create(&path).unwrap();
+        let temporary = file.temporary().to_path_buf();
+        assert!(listed(&temporary));
+        assert_eq!(file.write(b"some").unwrap(), 4);
+        assert!(std::fs::read(&temporary).unwrap().is_empty(), "in the buffer");
+        file.flush().unwrap();
+        assert_eq!(std::fs::read(&temporary).unwrap(), b"some");
+        file.commit().unwrap();
+        assert!(!listed(&temporary) && !temporary.exists());
+        assert_eq!(std::fs::read(&path).unwrap(), b"some");
+        // Dropped instead, it is gone from both.
+        let file = AtomicFile::create(&path).unwrap();
+        let temporary = file.temporary().to_path_buf();
+        drop(file);
+        assert!(!listed(&temporary) && !temporary.exists());
+        // What is no file is its own temporary one.
+        let device = AtomicFile::create("/dev/null".as_ref()).unwrap();
+        assert_eq!(device.temporary(), Path::new("/dev/null"));
+        // A path that ends in no name.
+        let error = write_atomically(&folder.join("nowhere/.."), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().ends_with("it names no file"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn a_fault_at_any_place_leaves_the_old_file_or_the_new_one() {
         let folder = std::env::temp_dir().join(format!("properloss-sites-{}", std::process::id()));

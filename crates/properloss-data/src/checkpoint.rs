@@ -167,6 +167,8 @@ mod tests {
         write(&path, &here, b"state").unwrap();
         assert_eq!(read(&path, &here).unwrap().unwrap(), b"state");
         assert!(read(&folder, &here).is_err());
+        // A place where no file can be is told, not taken for a fresh start.
+        assert!(matches!(read(&path.join("inside"), &here), Err(Error::Read { .. })));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

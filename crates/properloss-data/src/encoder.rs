@@ -319,5 +319,83 @@ mod tests {
         }
         let twice = Encoder::numeric(vec!["a".into(), "b".into(), "a".into()]);
         assert!(twice.check().unwrap_err().0.starts_with("encoder.columns[2]"));
+        for fill in [f64::NAN, f64::INFINITY] {
+            let wrong = categories(&["x", "y"], Some(vec![0.5, fill])).check().unwrap_err();
+            assert_eq!(wrong.0, "encoder.columns[0] (\"a\").fill");
+            assert_eq!(wrong.1, format!("{fill} is not finite"));
+        }
+    }
+
+    fn log_odds(names: &[&str], margin: f64) -> Encoder {
+        let mut encoder = Encoder::numeric(names.iter().map(|&name| name.to_owned()));
+        for column in &mut encoder.columns {
+            column.kind = ColumnKind::LogOdds { margin };
+        }
+        encoder
+    }
+
+    /// A calibrator has one column, and a margin that keeps 0 and 1 finite.
+    #[test]
+    fn calibrators_have_one_column_and_a_margin() {
+        assert!(log_odds(&["p"], 1e-3).check().is_ok());
+        for margin in [0.0, -0.5, f64::INFINITY, f64::NAN] {
+            let wrong = log_odds(&["p"], margin).check().unwrap_err();
+            assert_eq!(wrong.0, "encoder.columns[0] (\"p\").margin");
+            assert_eq!(wrong.1, format!("{margin} is not a positive number"));
+        }
+        let wrong = log_odds(&["p", "q"], 1e-3).check().unwrap_err();
+        assert_eq!(wrong.1, "a calibrator has one column");
+    }
+
+    /// Formats of bare numbers (sparse, images) are refused for a model of anything else, and formats
+    /// of named columns for a model of numbered ones.
+    #[test]
+    fn formats_that_cannot_carry_a_column_are_refused() {
+        let file = Path::new("a.svm");
+        let numbers = Encoder::numeric(vec!["a".into(), "b".into()]);
+        assert!(numbers.refuse_encoded(file, "LibSVM").is_ok());
+        assert!(numbers.refuse_numbered(file).is_ok());
+        match log_odds(&["a", "p"], 0.1).refuse_encoded(file, "LibSVM") {
+            Err(Error::CategoricalModel { column, format, .. }) => {
+                assert_eq!((column.as_str(), format), ("a", "LibSVM"));
+            }
+            other => panic!("{other:?}"),
+        }
+        let sparse = SparseColumns { first: 1, features: None, indices: vec![3, 70_000, 80_000] };
+        let numbered = Encoder { sparse: Some(sparse), ..Encoder::numeric(Vec::new()) };
+        assert_eq!((numbered.width(), numbered.feature_name(1)), (3, "x70001".into()));
+        match numbered.refuse_numbered(Path::new("a.csv")) {
+            Err(Error::SparseModel { columns, .. }) => assert_eq!(columns, 3),
+            other => panic!("{other:?}"),
+        }
+        // Both at once cannot be.
+        let both = Encoder { columns: numbers.columns, ..numbered };
+        assert_eq!(both.check().unwrap_err().0, "encoder.sparse");
+        assert_eq!(both.width(), 5);
+    }
+
+    #[test]
+    fn an_encoder_that_knows_its_label_keeps_it() {
+        let classes = |a: &str, b: &str| Classes::new(vec![a.into()], vec![b.into()]).unwrap();
+        let bare = Encoder::numeric(vec!["a".into()]);
+        assert_eq!(bare.classes().unwrap(), (classes("0", "1"), false));
+        let named = bare.or_classes(classes("no", "yes"));
+        assert_eq!(named.classes().unwrap(), (classes("no", "yes"), false));
+        let mut chosen = named.or_classes(classes("other", "names"));
+        assert_eq!(chosen.classes().unwrap(), (classes("no", "yes"), false));
+        chosen.label.as_mut().unwrap().skip_others = true;
+        assert_eq!(chosen.classes().unwrap(), (classes("no", "yes"), true));
+    }
+
+    #[test]
+    fn missing_values_are_nulls_nan_and_the_words() {
+        let encoder = Encoder::numeric(vec!["a".into()]);
+        for missing in [Cell::Null, Cell::Number(f64::NAN), Cell::Text(""), Cell::Text("NA")] {
+            assert!(encoder.is_missing(&missing), "{missing:?}");
+        }
+        let there = [Cell::Number(0.0), Cell::Bool(false), Cell::Date(0.0), Cell::Text("na")];
+        for there in there {
+            assert!(!encoder.is_missing(&there), "{there:?}");
+        }
     }
 }

@@ -322,4 +322,75 @@ mod tests {
         // One text among numbers makes them names.
         assert_eq!(refused(21, 100, |k| if k == 3 { "x".into() } else { fraction(k) }), None);
     }
+    /// Three or more, each once however it is written, and on no side besides.
+    #[test]
+    fn several_classes_are_different() {
+        let several = |values: &[&str]| {
+            let values = values.iter().map(|&value| value.to_owned()).collect();
+            Classes::several(values).map_err(|error| error.to_string())
+        };
+        assert_eq!(several(&["a", "b", "c"]).unwrap().all(), ["a", "b", "c"]);
+        assert!(several(&["a", "b"]).unwrap_err().contains("2 value(s)"));
+        for twice in [["a", "b", "a"], ["1", "2", "1.0"], ["True", "x", "true"]] {
+            let said = several(&twice).unwrap_err();
+            assert!(said.contains(&format!("{:?} twice", twice[2])), "{said}");
+        }
+        let good = several(&["a", "b", "c"]).unwrap();
+        assert!(good.check().is_ok());
+        let sided = Classes { positive: vec!["d".into()], ..good.clone() };
+        assert!(matches!(sided.check(), Err(Error::ClassOnBothSides { class }) if class == "d"));
+        let few = Classes { several: vec!["a".into(), "b".into()], ..good };
+        assert!(few.check().is_err());
+        let none = Classes { negative: vec![], positive: vec!["d".into()], several: vec![] };
+        assert!(none.check().is_err());
+    }
+
+    /// A class is found by its text, else by its number; texts come first.
+    #[test]
+    fn the_class_of_a_value() {
+        let two = Classes::new(vec!["0".into(), "3".into()], vec!["8".into()]).unwrap();
+        assert_eq!(
+            ["0", "3.0", "8e0", "-0", "x", "80"].map(|value| two.class_of(value)),
+            [Some(0), Some(0), Some(1), Some(0), None, None]
+        );
+        assert_eq!(two.names(), ["0|3", "8"]);
+        assert_eq!(two.all(), ["0", "3", "8"]);
+        let three = ["x", "1", "TRUE"].map(str::to_owned).to_vec();
+        let three = Classes::several(three).unwrap();
+        assert_eq!(
+            ["x", "1.0", "true", "True", "X", "inf"].map(|value| three.class_of(value)),
+            [Some(0), Some(1), Some(2), Some(2), None, None]
+        );
+        let fashion = Classes::odd_v_even();
+        let digits: Vec<_> = (0..11).map(|d| fashion.class_of(&d.to_string())).collect();
+        assert_eq!(digits[..10], [Some(0), Some(1)].repeat(5));
+        assert_eq!(digits[10], None);
+    }
+
+    /// Numbers are sorted by size, texts by code point; one text makes all of them texts.
+    #[test]
+    fn values_are_numbered_as_they_come_and_sorted_by_size() {
+        let of = |values: &[&str]| {
+            let mut labels = LabelValues::default();
+            let numbers: Vec<usize> =
+                values.iter().map(|value| labels.add(value, Position::Line(2))).collect();
+            (numbers, labels.sorted())
+        };
+        assert_eq!(of(&["10", "9", "1e1", "-2"]).0, [0, 1, 0, 2]);
+        assert_eq!(of(&["10", "9", "1e1", "-2"]).1, ["-2", "9", "10"]);
+        assert_eq!(of(&["10", "9", "x"]).1, ["10", "9", "x"]);
+        assert_eq!(of(&["2", "nan", "10"]).1, ["10", "2", "nan"]);
+        let mut labels = LabelValues::default();
+        for value in ["b", "a", "b", "1.0"] {
+            labels.add(value, Position::Line(2));
+        }
+        assert_eq!((labels.value(0), labels.value(2), labels.rows), ("b", "1.0", 4));
+        let named = [vec!["a".to_owned()], vec!["1".to_owned()]];
+        assert_eq!(
+            [0, 1, 2].map(|k| labels.is_named(k, [&named[0], &named[1]])),
+            [false, true, true]
+        );
+        let classes = Classes::new(vec!["b".into()], vec!["1".into()]).unwrap();
+        assert_eq!(labels.classes(&classes), [Some(0), None, Some(1)]);
+    }
 }

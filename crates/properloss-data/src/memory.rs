@@ -44,7 +44,7 @@ impl Budget {
     pub fn of_machine() -> Self {
         let free = [
             machine_free(),
-            cgroup_free(),
+            cgroup_free(Path::new("/sys/fs/cgroup")),
             limit_free("Max address space", "VmSize:"),
             limit_free("Max data size", "VmData:"),
         ];
@@ -163,23 +163,21 @@ fn machine_free() -> Option<u64> {
 }
 
 /// The limit of the control group less what it uses, page cache that can be dropped not counted.
-fn cgroup_free() -> Option<u64> {
-    let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let (limit, used, statistics, cache) = match number("/sys/fs/cgroup/memory.max") {
+fn cgroup_free(root: &Path) -> Option<u64> {
+    let text = |name: &str| std::fs::read_to_string(root.join(name)).ok();
+    let number = |name: &str| text(name)?.trim().parse::<u64>().ok();
+    let (limit, used, statistics, cache) = match number("memory.max") {
         Some(limit) => (limit, "memory.current", "memory.stat", "inactive_file "),
         None => (
-            number("/sys/fs/cgroup/memory/memory.limit_in_bytes")?,
+            number("memory/memory.limit_in_bytes")?,
             "memory/memory.usage_in_bytes",
             "memory/memory.stat",
             "total_inactive_file ",
         ),
     };
-    let used = number(&format!("/sys/fs/cgroup/{used}"))?;
-    let cache = std::fs::read_to_string(format!("/sys/fs/cgroup/{statistics}"))
-        .ok()
-        .and_then(|text| field(&text, cache))
-        .map_or(0, |cache| cache / 1024);
-    Some(limit.saturating_sub(used.saturating_sub(cache)))
+    let cache =
+        text(statistics).and_then(|text| field(&text, cache)).map_or(0, |cache| cache / 1024);
+    Some(limit.saturating_sub(number(used)?.saturating_sub(cache)))
 }
 
 /// A limit of this process (`ulimit -v`, `ulimit -d`) less what counts towards it.
@@ -213,6 +211,79 @@ mod tests {
         }
         let shown = [512, 1536, 200 << 20, 16_643_000_000].map(shown_bytes);
         assert_eq!(shown, ["512 bytes", "1.5 KB", "200 MB", "15.5 GB"]);
+        // Three digits at most: at 999.5 the next unit, at 99.95 no decimal.
+        let shown = [0, 7, 999, 1000, 1023, 1024, 99 << 10, 102_348, 102_349, 999 << 10, 1 << 20];
+        assert_eq!(
+            shown.map(shown_bytes),
+            [
+                "0 bytes",
+                "7 bytes",
+                "999 bytes",
+                "1.0 KB",
+                "1.0 KB",
+                "1.0 KB",
+                "99.0 KB",
+                "99.9 KB",
+                "100 KB",
+                "999 KB",
+                "1.0 MB"
+            ]
+        );
+        assert_eq!([5 << 40, u64::MAX].map(shown_bytes), ["5.0 TB", "16777216 TB"]);
+    }
+
+    /// A vector doubles as long as the budget has room for that, then it takes what it needs.
+    #[test]
+    fn a_tally_counts_what_is_held() {
+        let mut tally = Tally::new(Budget::new(100), Path::new("f"));
+        let (mut bytes, mut numbers) = (Vec::<u8>::new(), Vec::<u32>::new());
+        tally.extend(&mut bytes, &[1; 10]).unwrap();
+        assert_eq!((tally.held, bytes.capacity()), (10, 10));
+        tally.push(&mut bytes, 2).unwrap();
+        assert_eq!((tally.held, bytes.capacity()), (20, 20), "doubled");
+        tally.extend(&mut bytes, &[3; 9]).unwrap();
+        assert_eq!((tally.held, bytes.len()), (20, 20), "there was room");
+        tally.extend(&mut bytes, &[4; 50]).unwrap();
+        assert_eq!((tally.held, bytes.capacity()), (70, 70), "more than twice");
+        tally.reserve(&mut numbers, 7).unwrap();
+        assert_eq!((tally.held, numbers.capacity()), (98, 7), "4 bytes each");
+        // Neither twice as much nor one more fits, and nothing was taken.
+        assert!(tally.reserve(&mut numbers, 8).is_err());
+        tally.push(&mut bytes, 5).unwrap();
+        tally.push(&mut bytes, 5).unwrap();
+        assert_eq!((tally.held, bytes.capacity()), (100, 72), "what it needs, and no more");
+        match tally.push(&mut bytes, 5) {
+            Err(Error::Memory { needed, budget, so_far: true, .. }) => {
+                assert_eq!((needed, budget), (101, 100));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!((tally.held, bytes.len(), numbers.len()), (100, 72, 0));
+    }
+
+    /// The limits are those that the system states.
+    #[test]
+    fn the_system_states_its_limits() {
+        let text = "MemTotal:  100 kB\nMemAvailable:    64 kB\nMemAvailableX: 7 kB\n";
+        assert_eq!(field(text, "MemAvailable:"), Some(64 << 10));
+        assert_eq!(field(text, "MemTotal:"), Some(100 << 10));
+        assert_eq!(field(text, "Mem"), None);
+        assert_eq!(field(text, "Swap:"), None);
+        assert_eq!(field("inactive_file 8192\n", "inactive_file ").unwrap() / 1024, 8192);
+        // No limit is larger than the machine.
+        if let Ok(stated) = std::fs::read_to_string("/proc/meminfo") {
+            let (total, free) = (field(&stated, "MemTotal:"), machine_free());
+            assert!(free > Some(1 << 20) && free < total, "{free:?} of {total:?}");
+            assert!(Budget::of_machine().bytes() <= total.unwrap());
+            assert_eq!(Budget::or_machine(Some(12)).bytes(), 12);
+            // What counts towards a limit is little; the program itself is more than nothing.
+            let used = field(&std::fs::read_to_string("/proc/self/status").unwrap(), "VmSize:");
+            assert!(used > Some(1 << 20), "{used:?}");
+            assert_eq!(limit_free("Max no such thing", "VmSize:"), None);
+            assert_eq!(limit_free("Max open files", "No such thing:"), None);
+            // A limit of files is a number, and far below the bytes in use: nothing is left of it.
+            assert_eq!(limit_free("Max open files", "VmSize:"), Some(0));
+        }
     }
 
     #[test]
@@ -239,5 +310,28 @@ mod tests {
     #[test]
     fn this_machine_has_memory() {
         assert!(Budget::of_machine().bytes() > 1 << 20);
+    }
+    /// Both versions of control groups; a group without a limit has none.
+    #[test]
+    fn a_control_group_leaves_its_limit_less_what_it_uses() {
+        let name = format!("properloss-cgroup-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(root.join("memory")).unwrap();
+        assert_eq!(cgroup_free(&root), None);
+        let write = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
+        write("memory/memory.limit_in_bytes", "5000\n");
+        assert_eq!(cgroup_free(&root), None, "what it uses is not known");
+        write("memory/memory.usage_in_bytes", "1000\n");
+        assert_eq!(cgroup_free(&root), Some(4000));
+        write("memory/memory.stat", "inactive_file 900\ntotal_inactive_file 300\n");
+        assert_eq!(cgroup_free(&root), Some(4300));
+        write("memory.max", "max\n");
+        assert_eq!(cgroup_free(&root), Some(4300), "no limit of the second version");
+        write("memory.max", "70000\n");
+        write("memory.current", "80000\n");
+        assert_eq!(cgroup_free(&root), Some(0));
+        write("memory.stat", "file 5\ninactive_file 30000\n");
+        assert_eq!(cgroup_free(&root), Some(20_000));
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }

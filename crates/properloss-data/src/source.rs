@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::atomic::AtomicFile;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub enum Source {
         /// Opens it at its start.
         open: Opener,
     },
-    /// Bytes that came once, such as standard input, in a temporary file.
+    /// Bytes that come once, such as standard input or a named pipe, in a temporary file.
     Spilled {
         /// What messages call it.
         name: PathBuf,
@@ -48,10 +48,42 @@ pub enum Source {
 }
 
 /// A temporary file that is removed when this goes, or when the process is ended by a signal.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Spill {
-    path: PathBuf,
-    _file: AtomicFile,
+    /// A pipe that is not read before it is asked for: its writer may come later.
+    pipe: PathBuf,
+    copy: OnceLock<AtomicFile>,
+    copying: Mutex<()>,
+}
+
+impl Spill {
+    /// All of `input`, copied now.
+    fn of(input: impl Read, name: &Path) -> Result<AtomicFile> {
+        let mut file = AtomicFile::create(&std::env::temp_dir().join("properloss-input"))?;
+        let path = file.temporary().to_path_buf();
+        let fail = |source| Error::Write { file: path.clone(), source };
+        let mut input = Patient(input);
+        let mut piece = vec![0; BUFFER];
+        loop {
+            let count = input.read(&mut piece).map_err(|error| Error::read(name, error))?;
+            if count == 0 {
+                break;
+            }
+            file.write_all(&piece[..count]).map_err(fail)?;
+        }
+        file.flush().map_err(fail)?;
+        Ok(file)
+    }
+
+    /// Where the copy is; of a pipe it is made once, by the first who asks.
+    fn path(&self) -> Result<&Path> {
+        let _one = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.copy.get().is_none() {
+            let pipe = File::open(&self.pipe).map_err(|error| Error::read(&self.pipe, error))?;
+            let _ = self.copy.set(Self::of(pipe, &self.pipe)?);
+        }
+        Ok(self.copy.get().map_or(&self.pipe, AtomicFile::temporary))
+    }
 }
 
 /// A function that opens a stream at its start.
@@ -77,29 +109,17 @@ impl Source {
     /// All of standard input, copied now to a temporary file.
     pub fn spilled_stdin() -> Result<Self> {
         let name = PathBuf::from("standard input");
-        let mut file = AtomicFile::create(&std::env::temp_dir().join("properloss-input"))?;
-        let path = file.temporary().to_path_buf();
-        let fail = |source| Error::Write { file: path.clone(), source };
-        let mut input = Patient(std::io::stdin().lock());
-        let mut piece = vec![0; BUFFER];
-        loop {
-            let count = input.read(&mut piece).map_err(|error| Error::read(&name, error))?;
-            if count == 0 {
-                break;
-            }
-            file.write_all(&piece[..count]).map_err(fail)?;
-        }
-        file.flush().map_err(fail)?;
-        Ok(Self::Spilled { name, file: Arc::new(Spill { path, _file: file }) })
+        let copy = Spill::of(std::io::stdin().lock(), &name)?.into();
+        Ok(Self::Spilled { name, file: Arc::new(Spill { copy, ..Spill::default() }) })
     }
 
     /// Files by their names, one or several; `name` is what messages call all of them.
     pub fn files(name: &Path, paths: Vec<PathBuf>) -> Self {
         match <[PathBuf; 1]>::try_from(paths) {
-            Ok([path]) => Self::Path(path),
+            Ok([path]) => path.as_path().into(),
             Err(paths) => Self::Parts {
                 name: name.to_path_buf(),
-                parts: paths.into_iter().map(Self::Path).collect(),
+                parts: paths.iter().map(|path| path.as_path().into()).collect(),
             },
         }
     }
@@ -112,13 +132,13 @@ impl Source {
         }
     }
 
-    /// The file on disk, if it is one.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
+    /// The file on disk, if it is one; a pipe is copied to one first.
+    pub fn path(&self) -> Result<Option<&Path>> {
+        Ok(match self {
             Self::Path(path) => Some(path),
-            Self::Spilled { file, .. } => Some(&file.path),
+            Self::Spilled { file, .. } => Some(file.path()?),
             _ => None,
-        }
+        })
     }
 
     /// Bytes in memory.
@@ -160,7 +180,7 @@ impl Source {
                 decompressed((open.0)().map_err(|e| Error::read(name, e))?, name)
             }
             Self::Spilled { name, file } => {
-                decompressed(File::open(&file.path).map_err(|e| Error::read(name, e))?, name)
+                decompressed(File::open(file.path()?).map_err(|e| Error::read(name, e))?, name)
             }
             Self::Parts { name, parts } => match parts.first() {
                 Some(first) => first.open(),
@@ -187,8 +207,27 @@ impl Source {
 }
 
 impl From<&Path> for Source {
+    /// A file, or a named pipe (`<(command)` of a shell is one): its bytes come once, and are kept.
     fn from(path: &Path) -> Self {
-        Self::Path(path.to_path_buf())
+        let path = path.to_path_buf();
+        if is_pipe(&path) {
+            let file = Spill { pipe: path.clone(), ..Spill::default() };
+            return Self::Spilled { name: path, file: Arc::new(file) };
+        }
+        Self::Path(path)
+    }
+}
+
+fn is_pipe(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
     }
 }
 

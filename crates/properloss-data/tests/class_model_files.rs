@@ -2,12 +2,19 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use properloss::design::FittedScaling;
 use properloss::link::vector::{ClassRamp, Mixture, Ramp, VectorLink};
-use properloss_data::model_file::{ClassModelFile, Fitted, MixtureFile, Preprocessing};
-use properloss_data::{Encoder, ModelFile};
+use properloss::multiclass::MulticlassProperLoss;
+use properloss_data::encoder::Label;
+use properloss_data::model_file::{
+    ClassModelFile, Fitted, MixtureFile, Preprocessing, learned_of_classes,
+};
+use properloss_data::{
+    ClassDataset, Classes, Encoder, Examples, ModelFile, ReadOptions, Source, read_examples,
+};
 use serde_json::{Value, json};
 
 fn model() -> ClassModelFile {
@@ -130,4 +137,157 @@ fn scores_become_probabilities() {
     let sharp = ClassModelFile { link, ..model };
     let p = sharp.apply_link(&[0.0, -1e6, 0.0]).unwrap();
     assert_eq!(p, [0.5, f64::MIN_POSITIVE, 0.5]);
+}
+
+const IRIS: &str = "a,b,w,y\n1,0,1,x\n2,1,1,x\n1,1,2,x\n5,0,1,y\n6,1,1,y\n5,2,1,y\n1,7,1,z\n\
+                    2,8,0.5,z\n1,9,1,z\n2,0,1,x\n6,0,1,y\n2,7,1,z\n";
+
+fn several(text: &str, weight: Option<&str>) -> ClassDataset {
+    let options = ReadOptions::default()
+        .with_several_classes()
+        .with_weight(weight.map(str::to_owned))
+        .with_ignore(if weight.is_some() { Vec::new() } else { vec!["w".into()] });
+    match read_examples(&common::csv(text), &options).unwrap() {
+        Examples::Several(data) => data,
+        Examples::Two(data) => panic!("{data:?}"),
+    }
+}
+
+/// A fit, its data and its options, as a file keeps them: the numbers are those of the fit.
+#[test]
+fn the_file_of_a_fit_has_its_numbers() {
+    for (weight, total) in [(None, 12.0), (Some("w"), 12.5)] {
+        let data = several(IRIS, weight);
+        let fit = MulticlassProperLoss::default().fit(&data.sample().unwrap()).unwrap();
+        let options = BTreeMap::from([("cv".to_owned(), json!(5))]);
+        let file = ClassModelFile::of_fit(&fit, &data, options.clone());
+        assert_eq!(file.weights.concat(), fit.coefficients);
+        assert_eq!(file.weights.iter().map(Vec::len).collect::<Vec<_>>(), [2; 3]);
+        assert_eq!(file.intercepts, fit.intercepts);
+        assert_eq!(file.link, MixtureFile::from(&fit.link));
+        assert_eq!((&file.classes, &file.feature_names), (&data.classes, &data.feature_names()));
+        assert_eq!(file.classes, ["x", "y", "z"]);
+        assert_eq!(file.preprocessing.encoder, data.encoder);
+        assert_eq!(file.preprocessing.scaling, fit.scaling);
+        let fitted = &file.fitted;
+        assert_eq!((fitted.total_weight, &fitted.options), (Some(total), &options));
+        assert_eq!((&fitted.data, fitted.method.as_str()), (&data.description, "proper"));
+        assert_eq!(fitted.iterations, fit.passes.round() as u64);
+        assert_eq!(fitted.program, format!("properloss {}", env!("CARGO_PKG_VERSION")));
+        // It is whole, and classifies as the fit does.
+        let json = file.to_json().unwrap();
+        let again = ClassModelFile::from_json(json.as_bytes(), Path::new("m.json")).unwrap();
+        assert_eq!(again, file);
+        let scores = again.scores(&data.matrix().unwrap()).unwrap();
+        assert_eq!(scores, fit.scores(&data.matrix().unwrap()).unwrap());
+        let (p, q) =
+            (again.apply_link(&scores).unwrap(), fit.probabilities(&data.matrix().unwrap()));
+        assert_eq!(p, q.unwrap());
+        assert_eq!(again.labelled_encoder().unwrap(), data.encoder);
+    }
+}
+
+/// What cross-validation weighed and found of several classes, as the fit has it.
+#[test]
+fn what_was_learned_of_several_classes_is_in_the_file() {
+    let data = several(IRIS, None);
+    let fit = MulticlassProperLoss::default().fit(&data.sample().unwrap()).unwrap();
+    let said = learned_of_classes(&fit);
+    for (field, value) in [
+        ("c", fit.c),
+        ("tau", fit.tau()),
+        ("log_loss_bound", fit.tau().ln()),
+        ("refit_share", fit.refit_share),
+        ("stack_share", fit.stack_share),
+        ("ramp_share", fit.ramp_share),
+        ("held_out_cost", fit.held_out_log_loss[3] - fit.held_out_log_loss[0]),
+        ("link_gap", fit.link_gap),
+    ] {
+        assert_eq!(said[field], value, "{field}");
+    }
+    assert_eq!(said["held_out_log_loss"], json!(fit.held_out_log_loss));
+    assert_eq!(said["path"].as_array().unwrap().len(), fit.path.len());
+    for (said, point) in said["path"].as_array().unwrap().iter().zip(&fit.path) {
+        let expected = json!({"c": point.c, "scale": point.scale, "log_loss": point.log_loss,
+                              "score": point.score, "weight": point.weight});
+        assert_eq!(said, &expected);
+    }
+    assert_eq!(said["ratios"].as_array().unwrap().len(), fit.ratios.len());
+    for (said, point) in said["ratios"].as_array().unwrap().iter().zip(&fit.ratios) {
+        let expected = json!({"tau": point.tau, "log_loss": point.log_loss,
+                              "score": point.score, "weight": point.weight});
+        assert_eq!(said, &expected);
+    }
+}
+
+/// A model that was made of arrays has no label column; its classes are the labels.
+#[test]
+fn classes_are_the_labels_of_an_encoder_without_any() {
+    let encoder = model().labelled_encoder().unwrap();
+    let label = encoder.label.unwrap();
+    assert_eq!(label.classes.several, ["cod", "eel", "ray"]);
+    assert_eq!(label.column, None);
+    assert_eq!(encoder.columns, model().preprocessing.encoder.columns);
+    let two = ClassModelFile { classes: vec!["a".into(), "b".into()], ..model() };
+    assert!(two.labelled_encoder().is_err());
+}
+
+/// Features have the names of the file; numbered columns, which no file names, those of the encoder.
+#[test]
+fn features_of_several_classes_have_names() {
+    let mut file = model();
+    assert_eq!([file.feature_name(0), file.feature_name(1)], ["x0", "x1"]);
+    file.feature_names = vec!["first".into()];
+    assert_eq!([file.feature_name(0), file.feature_name(1)], ["first", "x1"]);
+    assert_eq!(file.feature_name(2), "");
+    let text = "1 1:1 300000:5\n2 7:2\n3 400000:3\n1 300000:4\n2 7:1\n3 400000:2\n";
+    let options = ReadOptions::default().with_several_classes();
+    let found = read_examples(&Source::memory("h.svm", text.as_bytes()), &options).unwrap();
+    let Examples::Several(data) = found else { panic!("three classes") };
+    file.preprocessing.encoder = data.encoder.clone();
+    file.feature_names = data.feature_names();
+    assert_eq!([file.feature_name(1), file.feature_name(3)], ["x7", "x400000"]);
+}
+
+/// Every list of a file has the length of the classes or of the features, and finite numbers.
+#[test]
+fn lengths_and_numbers_of_several_classes_are_checked() {
+    let told = |change: fn(&mut ClassModelFile)| {
+        let mut file = model();
+        change(&mut file);
+        file.to_json().unwrap_err().to_string()
+    };
+    for (told, expected) in [
+        (told(|m| m.intercepts[1] = f64::NAN), "model: intercepts[1]: NaN is not finite"),
+        (told(|m| m.weights[2][0] = f64::INFINITY), "model: weights[2][0]: inf is not finite"),
+        (told(|m| drop(m.weights.pop())), "model: weights: 2 values, but there are 3 classes"),
+        (told(|m| m.link.floor.push(0.0)), "model: link.floor: 4 values, but there are 3 classes"),
+        (told(|m| m.weights[0].push(1.0)), "model: weights[0]: 3 values, but there are 2 features"),
+        (
+            told(|m| {
+                m.preprocessing.encoder.columns.clear();
+                m.feature_names.clear();
+            }),
+            "model: feature_names: there are none",
+        ),
+        (
+            told(|m| drop(m.fitted.options.insert("tol".into(), Value::Null))),
+            "model: options.tol: it is null, or was not finite",
+        ),
+        (
+            told(|m| {
+                let classes = ["a", "b", "c"].map(str::to_owned).to_vec();
+                let classes = Classes::several(classes).unwrap();
+                m.preprocessing.encoder.label =
+                    Some(Label { column: None, classes, skip_others: false });
+            }),
+            "model: encoder.label: its values are not the classes of the model",
+        ),
+        (
+            told(|m| m.classes = vec!["cod".into(); 3]),
+            "model: classes[1]: \"cod\" again, as classes[0]",
+        ),
+    ] {
+        assert_eq!(told, expected);
+    }
 }

@@ -2,9 +2,18 @@
 
 mod common;
 
+use std::io::Read;
+
 use common::{Directory, csv, csv_error, gzip, read_csv, rows, strings};
 use properloss_data::encoder::{Column, ColumnKind, Writing};
-use properloss_data::{Error, Features, Missing, ReadOptions, Source, Storage, read};
+use properloss_data::error::Position;
+use properloss_data::memory::{FIELD_LIMIT, LINE_LIMIT};
+use properloss_data::read::{csv_format, read_encoded, read_encoded_examples};
+use properloss_data::table::{Cell, PartsTable, Table};
+use properloss_data::{
+    Error, Examples, Features, Format, Missing, ReadOptions, Source, Storage, UnknownCategory,
+    read, read_examples,
+};
 
 fn message(error: &Error) -> (String, String) {
     (error.to_string(), error.hint().unwrap_or_default())
@@ -453,4 +462,319 @@ fn writings_of_a_class_are_one_class() {
     // `inf` and `Infinity` are two texts, not one number.
     let found = classes(&["inf", "Infinity", "inf", "Infinity"]).unwrap();
     assert_eq!(found.1.iter().map(|&y| usize::from(y)).sum::<usize>(), 2);
+}
+
+/// A mistake is told with the file that it is in; what concerns all rows, with the name of all files.
+#[test]
+fn a_mistake_in_a_part_names_its_file() {
+    let directory = Directory::new();
+    let told = |second: &str, options: &ReadOptions| {
+        let first = directory.write("a.csv", b"x,c,y\n1,u,no\n2,v,no\n");
+        let second = directory.write("b.csv", second.as_bytes());
+        let source = Source::files(std::path::Path::new("*.csv"), vec![first, second]);
+        let error = read(&source, options).unwrap_err().to_string();
+        error.replace(&format!("{}/", directory.0.display()), "")
+    };
+    let plain = ReadOptions::default();
+    assert_eq!(
+        told("x,c,y\n3,u,yes\n,u,no\n", &plain),
+        "b.csv, line 3, column \"x\": missing value"
+    );
+    assert_eq!(
+        told("c,y,x\nu,yes,3\nu,yes,inf\n", &plain),
+        "b.csv, line 3, column \"x\": \"inf\" is not finite"
+    );
+    assert_eq!(
+        told("x,c,y\n3,u,no\n", &plain),
+        "*.csv, column \"y\": only one class, \"no\"; two are needed"
+    );
+    for (header, reason) in [
+        ("x,y", "it lacks the columns \"c\""),
+        ("x,c,y,z", "it has the further columns \"z\""),
+        ("x,d,y", "it has the columns \"d\" instead of \"c\""),
+    ] {
+        let text = format!("{header}\n1,u,yes,0\n");
+        let told = told(&text, &plain);
+        assert!(told.starts_with("b.csv") && told.contains(reason), "{told}");
+        assert!(told.contains("a.csv"), "{told}");
+    }
+    // A sparse file is no table.
+    let first = directory.write("a.csv", b"x,y\n1,no\n2,yes\n");
+    let second = directory.write("b.svm", b"1 1:1\n");
+    let source = Source::files(std::path::Path::new("*"), vec![first, second]);
+    let error = read(&source, &plain).unwrap_err();
+    assert!(error.to_string().contains("its format is libsvm"), "{error}");
+    // No file at all is an empty one.
+    let none = Source::files(std::path::Path::new("*.csv"), Vec::new());
+    assert_eq!((none.parts().len(), none.name().to_str()), (0, Some("*.csv")));
+    assert!(matches!(none.open().err(), Some(Error::EmptyFile { .. })));
+    let opened = PartsTable::open("*.csv".as_ref(), Vec::new().into(), &plain).err();
+    assert!(matches!(opened, Some(Error::EmptyFile { .. })));
+}
+
+/// Rows, cells and columns of several files, one by one; parts without rows are passed over.
+#[test]
+fn the_table_of_several_files_goes_from_part_to_part() {
+    let parts = [
+        ("a.csv", "x,y,z\n1,no,p\n"),
+        ("b.csv", "z,x,y\n"),
+        ("c.tsv", "z\ty\tx\nq\tyes\t2\nr\tno\t3\n"),
+        ("d.csv", "x,y,z\n"),
+    ];
+    let sources: Vec<Source> =
+        parts.iter().map(|(name, text)| Source::memory(name, text.as_bytes())).collect();
+    let options = ReadOptions::default();
+    let mut table = PartsTable::open("all".as_ref(), sources.into(), &options).unwrap();
+    assert_eq!(table.columns(), ["x", "y", "z"]);
+    table.select(&[0]).unwrap();
+    table.select(&[2]).unwrap();
+    for (file, line, x, z) in
+        [("a.csv", 2, "1", "p"), ("c.tsv", 2, "2", "q"), ("c.tsv", 3, "3", "r")]
+    {
+        assert_eq!(table.next_row().unwrap(), Some(Position::Line(line)));
+        assert_eq!(table.file().to_str(), Some(file));
+        assert_eq!((table.cell(0), table.cell(2)), (Cell::Text(x), Cell::Text(z)));
+    }
+    for _ in 0..3 {
+        assert_eq!(table.next_row().unwrap(), None);
+        assert_eq!(table.file().to_str(), Some("all"));
+    }
+}
+
+/// A column that is selected later is found in every further part as well.
+#[test]
+fn selected_columns_are_selected_in_every_part() {
+    let bytes = std::fs::read(common::fixture("pandas-snappy.parquet")).unwrap();
+    let part = |name| Source::memory(name, bytes.clone());
+    let parts = vec![part("a.parquet"), part("b.parquet")];
+    let mut table =
+        PartsTable::open("all".as_ref(), parts.into(), &ReadOptions::default()).unwrap();
+    let at = |name: &str| table.columns().iter().position(|column| column == name).unwrap();
+    let (f64s, i32s) = (at("f64"), at("i32"));
+    table.select(&[f64s]).unwrap();
+    table.select(&[i32s]).unwrap();
+    for i in (0..1200).chain(0..1200) {
+        table.next_row().unwrap().unwrap();
+        assert_eq!(table.cell(f64s), Cell::Number(f64::from(i) * 0.5 - 3.0));
+        assert_eq!(table.cell(i32s), Cell::Number(f64::from(i % 7) - 3.0));
+    }
+    assert_eq!(table.next_row().unwrap(), None);
+}
+
+/// The first bytes tell Parquet and images, then the name does; a name that tells nothing is refused,
+/// but for bytes in memory, which are a table.
+#[test]
+fn formats_are_told_by_bytes_and_names() {
+    let told = |name: &str, bytes: &[u8]| {
+        let bytes: std::sync::Arc<[u8]> = bytes.into();
+        let stream = Source::stream(name, move || {
+            Ok(Box::new(std::io::Cursor::new(std::sync::Arc::clone(&bytes))) as Box<dyn Read>)
+        });
+        Format::detect(&stream)
+    };
+    for (name, format) in [
+        ("a.csv", Format::Csv),
+        ("A.CSV.gz", Format::Csv),
+        ("a.tsv", Format::Tsv),
+        ("a.b.tab", Format::Tsv),
+        ("a.parquet", Format::Parquet),
+        ("a.pq", Format::Parquet),
+        ("a.libsvm", Format::Libsvm),
+        ("a.svm.gz", Format::Libsvm),
+        ("a.svmlight", Format::Libsvm),
+        ("a.idx", Format::Idx),
+        ("train-images-idx3-ubyte.gz", Format::Idx),
+    ] {
+        assert_eq!(told(name, b"1,2\n").unwrap(), format, "{name}");
+        assert_eq!(told(name, b"PAR1....").unwrap(), Format::Parquet, "{name}");
+        assert_eq!(told(name, &[0, 0, 8, 3, 0]).unwrap(), Format::Idx, "{name}");
+        assert_eq!(Format::from_name(format.name()).unwrap(), format);
+    }
+    for magic in [[0, 0, 7, 1], [0, 0, 15, 1], [0, 0, 8, 0], [0, 0, 8, 5], [1, 0, 8, 1]] {
+        assert_eq!(told("a.csv", &magic).unwrap(), Format::Csv, "{magic:?}");
+    }
+    for name in ["csv", "noname", "a.xlsx", "data-file"] {
+        assert!(matches!(told(name, b"1,2\n"), Err(Error::UnknownFormat { .. })), "{name}");
+        assert!(matches!(told(name, b""), Err(Error::EmptyFile { .. })), "{name}");
+        assert_eq!(Format::detect(&Source::memory(name, *b"1,2\n")).unwrap(), Format::Csv);
+    }
+    let error = Format::from_name("xlsx").unwrap_err().to_string();
+    assert!(error.contains("\"xlsx\"") && error.contains("libsvm"), "{error}");
+}
+
+/// The delimiter is the one asked for, else that of the format asked for, else that of the name.
+#[test]
+fn delimiters_come_from_options_formats_and_names() {
+    let of = |name: &str, format, options: &ReadOptions| {
+        let format = csv_format(name.as_ref(), format, options);
+        (format.delimiter, format.header)
+    };
+    let plain = ReadOptions::default();
+    assert_eq!(of("a.csv", Format::Csv, &plain), (b',', true));
+    assert_eq!(of("a.tsv.gz", Format::Csv, &plain), (b'\t', true));
+    assert_eq!(of("a.csv", Format::Tsv, &plain), (b'\t', true));
+    let bare = plain.without_header().with_delimiter(Some(b';'));
+    assert_eq!(of("a.tsv", Format::Tsv, &bare), (b';', false));
+}
+
+/// Three classes are refused where two are wanted, and kept where several are.
+#[test]
+fn several_classes_are_asked_for() {
+    let text = "a,c,w,y\n1,u,1,r\n2,v,2,s\n3,u,0,t\n4,v,4,t\n5,u,5,r\n6,v,6,s\n";
+    let options = ReadOptions::default().with_several_classes().with_weight(Some("w".into()));
+    let Examples::Several(data) = read_examples(&csv(text), &options).unwrap() else {
+        panic!("three classes")
+    };
+    // The row of weight 0 is left out.
+    assert_eq!(data.labels, [0, 1, 2, 0, 1]);
+    assert_eq!(data.weights.as_deref(), Some(&[1.0, 2.0, 4.0, 5.0, 6.0][..]));
+    assert_eq!((data.classes.len(), data.counts()), (3, vec![2, 2, 1]));
+    assert_eq!(data.sample().unwrap().classes(), 3);
+    assert!(matches!(read(&csv(text), &options), Err(Error::TooManyClasses { .. })));
+    // A model of them evaluates rows of any of them, and no others.
+    let unknown = UnknownCategory::Error;
+    let new = csv("a,c,w,y\n7,v,3,t\n8,u,1,r\n");
+    match read_encoded_examples(&new, &data.encoder, unknown, &options).unwrap() {
+        Examples::Several(new) => assert_eq!((new.labels, new.classes), (vec![2, 0], data.classes)),
+        Examples::Two(_) => panic!("three classes"),
+    }
+    assert!(matches!(
+        read_encoded(&new, &data.encoder, unknown, &options),
+        Err(Error::TooManyClasses { .. })
+    ));
+    let other = csv("a,c,w,y\n7,v,3,q\n");
+    match read_encoded_examples(&other, &data.encoder, unknown, &options).unwrap_err() {
+        Error::UnknownLabel { known, value, .. } => {
+            assert_eq!((known, value.as_str()), (strings(&["r", "s", "t"]), "q"));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// The most classes that a column may have are taken; with one more reading ends at once.
+#[test]
+fn a_thousand_classes_are_the_most() {
+    let text = |classes: usize, rows: usize| {
+        let rows: String = (0..rows).map(|i| format!("{i},c{}\n", i % classes)).collect();
+        format!("x,y\n{rows}")
+    };
+    let options = ReadOptions::default().with_several_classes();
+    match read_examples(&csv(&text(1000, 2000)), &options).unwrap() {
+        Examples::Several(data) => {
+            assert_eq!((data.rows(), data.classes.len()), (2000, 1000));
+            assert_eq!(data.counts(), [2; 1000]);
+        }
+        Examples::Two(_) => panic!("a thousand classes"),
+    }
+    match read_examples(&csv(&text(1500, 3000)), &options).unwrap_err() {
+        Error::NoClasses { values, rows, .. } => assert_eq!((values, rows), (1001, 1001)),
+        other => panic!("{other}"),
+    }
+}
+
+/// As many categories as are allowed are allowed, of a declared column as well.
+#[test]
+fn the_number_of_categories_has_a_limit() {
+    let text = |categories: usize| {
+        let rows: String =
+            (0..2 * categories).map(|i| format!("v{},{}\n", i % categories, i % 2)).collect();
+        format!("c,y\n{rows}")
+    };
+    assert_eq!(read_csv(&text(256), &ReadOptions::default()).unwrap().columns(), 256);
+    match csv_error(&text(257), &ReadOptions::default()) {
+        Error::TooManyCategories { limit, rows, .. } => assert_eq!((limit, rows), (256, 514)),
+        other => panic!("{other}"),
+    }
+    let three = ReadOptions::default().with_max_categories(3);
+    assert_eq!(read_csv(&text(3), &three).unwrap().columns(), 3);
+    assert!(read_csv(&text(4), &three).is_err());
+    let declared = three.with_categorical(strings(&["c"]));
+    assert_eq!(read_csv(&text(4), &declared).unwrap().columns(), 4);
+    // Truth values and dates are no categories, however many there are.
+    let dates: String = (1..=28).map(|d| format!("2024-02-{d:02},{}\n", d % 2)).collect();
+    let data =
+        read_csv(&format!("when,y\n{dates}"), &ReadOptions::default().with_max_categories(3));
+    assert_eq!(data.unwrap().columns(), 1);
+}
+
+/// Truth values and dates are numbers, and their mean fills a hole.
+#[test]
+fn means_of_truth_values_and_dates() {
+    let text = "flag,when,n,y\ntrue,1970-01-02,1,0\nFALSE,1970-01-03,2,1\nTrue,1970-01-06,6,0\n\
+                ,,,1\nfalse,1970-01-06,7,1\n";
+    let options = ReadOptions::default().with_missing(Missing::Mean);
+    let data = read_csv(text, &options).unwrap();
+    let written: Vec<_> = data.encoder.columns.iter().map(|column| column.written).collect();
+    assert_eq!(written, [Writing::Booleans, Writing::Dates, Writing::Numbers]);
+    assert_eq!(
+        rows(&data.features),
+        [[1.0, 1.0, 1.0], [0.0, 2.0, 2.0], [1.0, 5.0, 6.0], [0.5, 3.25, 4.0], [0.0, 5.0, 7.0]]
+    );
+    // Truth values among texts are categories, with one writing each.
+    let mixed = "c,y\ntrue,0\nTRUE,1\nmaybe,0\nfalse,1\n";
+    let data = read_csv(mixed, &ReadOptions::default()).unwrap();
+    assert_eq!(data.feature_names(), ["c=false", "c=maybe", "c=true"]);
+    assert_eq!(rows(&data.features)[1], [0.0, 0.0, 1.0]);
+}
+
+/// Half of the values or more being numbers, a text is a mistake; fewer, and the numbers are names.
+#[test]
+fn half_of_the_values_decide_what_a_column_is() {
+    let text = |values: &[&str]| {
+        let rows: String =
+            values.iter().enumerate().map(|(i, v)| format!("{v},{}\n", i % 2)).collect();
+        format!("a,y\n{rows}")
+    };
+    match csv_error(&text(&["1", "2", "x", "y"]), &ReadOptions::default()) {
+        Error::TextInNumericColumn { numbers, values, value, .. } => {
+            assert_eq!((numbers, values, value.as_str()), (2, 4, "x"));
+        }
+        other => panic!("{other}"),
+    }
+    let data = read_csv(&text(&["1", "2", "x", "y", "x"]), &ReadOptions::default()).unwrap();
+    assert_eq!(data.feature_names(), ["a=1", "a=2", "a=x", "a=y"]);
+    // A declared column takes anything for a name, infinite numbers too.
+    let options = ReadOptions::default().with_categorical(strings(&["a"]));
+    let data = read_csv(&text(&["1", "inf", "1", "-inf"]), &options).unwrap();
+    assert_eq!(data.feature_names(), ["a=-inf", "a=1", "a=inf"]);
+    // The shares of the categories fill a hole: of the numbers too.
+    let options = options.with_missing(Missing::Mean);
+    let data = read_csv(&text(&["1", "2", "", "1", "x"]), &options).unwrap();
+    assert_eq!(rows(&data.features)[2], [0.5, 0.25, 0.25]);
+}
+
+/// A field, a line and a header may be as long as their limits.
+#[test]
+fn fields_and_lines_may_reach_their_limits() {
+    let of = |length: usize| {
+        let field = "x".repeat(length);
+        read_csv(&format!("c,y\n{field},0\nz,1\n"), &ReadOptions::default())
+    };
+    assert_eq!(of(FIELD_LIMIT).unwrap().columns(), 2);
+    assert!(matches!(of(FIELD_LIMIT + 1), Err(Error::TooLong { what: "a field", .. })));
+    let line = |length: usize| {
+        let first = "1 1:1 #";
+        let text = format!("{first}{}\n0 2:1\n", "x".repeat(length - first.len() - 1));
+        read(&Source::memory("a.svm", text.into_bytes()), &ReadOptions::default())
+    };
+    assert_eq!(line(LINE_LIMIT).unwrap().rows(), 2);
+    assert!(matches!(line(LINE_LIMIT + 1), Err(Error::TooLong { what: "a line", .. })));
+}
+
+/// Rows that are left out are not learned from: their categories, their numbers, their classes.
+#[test]
+fn rows_left_out_are_not_learned_from() {
+    let text = "a,c,y\n1,u,no\n,v,yes\n1e300,w,maybe\n3,u,yes\n2,x,no\n";
+    let options = ReadOptions::default()
+        .with_missing(Missing::Drop)
+        .with_negative(strings(&["no"]))
+        .with_positive(strings(&["yes"]));
+    let data = read_csv(text, &options).unwrap();
+    assert_eq!(data.feature_names(), ["a", "c=u", "c=x"]);
+    assert_eq!(rows(&data.features), [[1.0, 1.0, 0.0], [3.0, 1.0, 0.0], [2.0, 0.0, 1.0]]);
+    assert_eq!((data.labels, data.classes), (vec![0, 1, 0], ["no".into(), "yes".into()]));
+    let description = data.description;
+    assert_eq!((description.dropped_missing, description.dropped_other_class), (1, 1));
+    assert_eq!((description.rows, description.features), (3, 3));
+    assert_eq!((description.source.as_str(), description.format.as_str()), ("train.csv", "csv"));
 }

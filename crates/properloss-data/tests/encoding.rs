@@ -3,8 +3,13 @@
 mod common;
 
 use common::{csv, read_csv, rows, strings};
-use properloss_data::read::{csv_format, for_each_row, for_each_table_row, read_encoded};
-use properloss_data::table::CsvTable;
+use properloss_data::encoder::Column;
+use properloss_data::error::Position;
+use properloss_data::read::{
+    csv_format, for_each_labelled_row, for_each_row, for_each_table_row,
+    for_each_table_row_keeping, read_encoded,
+};
+use properloss_data::table::{CsvFormat, CsvTable};
 use properloss_data::{
     Encoder, Error, Format, Missing, ReadOptions, Result, Source, UnknownCategory,
 };
@@ -199,6 +204,177 @@ proptest! {
             prop_assert_eq!(hot.len(), 1);
             prop_assert_eq!(row.iter().sum::<f64>(), 1.0);
             prop_assert_eq!(&data.feature_names()[hot[0]], &format!("c=<{value}>"));
+        }
+    }
+}
+
+/// Rows with their labels, weights and places, one by one; with what the options leave out left out.
+#[test]
+fn labelled_rows_come_one_by_one() {
+    let encoder = encoder(Missing::Error);
+    let text = "y,w,c,a\nyes,3,q,5\nno,0.5,r,-1\n";
+    let open =
+        |text: &str| Box::new(CsvTable::open(&csv(text), CsvFormat::of("t.csv".as_ref())).unwrap());
+    let mut seen = Vec::new();
+    for_each_labelled_row(open(text), &encoder, UnknownCategory::Zeros, |row| {
+        seen.push((row.position, row.features.to_vec(), row.label, row.weight, row.unknown));
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(
+        seen,
+        [
+            (Position::Line(2), vec![5.0, 0.0, 1.0], 1, 3.0, 0),
+            (Position::Line(3), vec![-1.0, 0.0, 0.0], 0, 0.5, 1)
+        ]
+    );
+    let mut count = 0;
+    let ended = for_each_labelled_row(open(text), &encoder, UnknownCategory::Zeros, |_| {
+        count += 1;
+        Err(Error::NoRows { file: "x".into() })
+    });
+    assert!(matches!(ended, Err(Error::NoRows { .. })) && count == 1);
+    // Other classes are left out where the model leaves them out.
+    let two = ReadOptions::default().with_negative(strings(&["0"])).with_positive(strings(&["8"]));
+    let digits = read_csv("a,y\n1,0\n2,8\n3,5\n", &two).unwrap().encoder;
+    let mut labels = Vec::new();
+    let rows = open("a,y\n1,8\n2,5\n3,0\n");
+    for_each_labelled_row(rows, &digits, UnknownCategory::Error, |row| {
+        labels.push((row.features[0], row.label, row.weight));
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(labels, [(1.0, 1, 1.0), (3.0, 0, 1.0)]);
+}
+
+/// Columns that are kept come as the texts of the table, beside the features.
+#[test]
+fn kept_columns_come_as_they_stand() {
+    let encoder = encoder(Missing::Error);
+    let text = "id,c,a,when\n007,q,5,2024-01-01\nx y,p,-1,\n";
+    let table = CsvTable::open(&csv(text), CsvFormat::of("t.csv".as_ref())).unwrap();
+    let keep = strings(&["when", "id", "a"]);
+    let mut seen = Vec::new();
+    let unknown = UnknownCategory::Error;
+    for_each_table_row_keeping(Box::new(table), &encoder, unknown, &keep, |row, texts| {
+        seen.push((row.features.to_vec(), texts.to_vec()));
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(
+        seen,
+        [
+            (vec![5.0, 0.0, 1.0], strings(&["2024-01-01", "007", "5"])),
+            (vec![-1.0, 1.0, 0.0], strings(&["", "x y", "-1"]))
+        ]
+    );
+    let table = CsvTable::open(&csv(text), CsvFormat::of("t.csv".as_ref())).unwrap();
+    let none = strings(&["nowhere"]);
+    let error = for_each_table_row_keeping(Box::new(table), &encoder, unknown, &none, |_, _| {
+        Ok::<(), Error>(())
+    });
+    assert!(matches!(error, Err(Error::NoSuchColumn { role: "keep", .. })));
+}
+
+/// Unknown categories are counted, not only let pass.
+#[test]
+fn unknown_categories_are_counted() {
+    let encoder = encoder(Missing::Error);
+    let table = |text: &str| CsvTable::open(&csv(text), CsvFormat::of("t.csv".as_ref())).unwrap();
+    let text = "a,c\n1,r\n2,p\n3,s\n4,\u{e9}\n";
+    let (values, unknown) = encoder.encode_all(&mut table(text), UnknownCategory::Zeros).unwrap();
+    assert_eq!(values, [1.0, 0.0, 0.0, 2.0, 1.0, 0.0, 3.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
+    assert_eq!(unknown, 3);
+    assert!(encoder.encode_all(&mut table(text), UnknownCategory::Error).is_err());
+    let labelled = "a,c,w,y\n1,r,1,no\n2,p,1,yes\n3,s,1,no\n";
+    let read =
+        read_encoded(&csv(labelled), &encoder, UnknownCategory::Zeros, &ReadOptions::default());
+    assert_eq!(read.unwrap().description.unknown_categories, 2);
+}
+
+/// A number that has no place in 4 bytes is told with its own column, behind one-hot columns too.
+#[test]
+fn a_number_too_large_for_4_bytes_names_its_column() {
+    let options = ReadOptions::default().with_storage(properloss_data::Storage::F32);
+    let text = "c,big,y\nu,1,no\nv,-1e39,yes\n";
+    for error in [
+        read_csv(text, &options).unwrap_err(),
+        read_encoded(
+            &csv("c,big,y\nu,1,no\nv,-1e39,yes\n"),
+            &read_csv(text, &ReadOptions::default()).unwrap().encoder,
+            UnknownCategory::Error,
+            &options,
+        )
+        .unwrap_err(),
+    ] {
+        let said = error.to_string();
+        assert!(said.starts_with("train.csv, line 3, column \"big\": \"-1000000"), "{said}");
+        assert!(said.contains("in 4 bytes"), "{said}");
+    }
+    // The largest that has.
+    let most = format!("a,y\n{},no\n-{},yes\n", f32::MAX, f32::MAX);
+    let data = read_csv(&most, &options).unwrap();
+    assert_eq!(rows(&data.features), [[f64::from(f32::MAX)], [-f64::from(f32::MAX)]]);
+}
+
+/// A model without a label column (of arrays) reads rows without labels as class 0, and sparse files
+/// with the labels 0 and 1.
+#[test]
+fn an_encoder_without_a_label_names_its_classes_0_and_1() {
+    let encoder = Encoder::numeric(strings(&["x1", "x2"]));
+    let options = ReadOptions::default();
+    let unknown = UnknownCategory::Error;
+    let data = read_encoded(&csv("x2,x1\n1,2\n3,4\n"), &encoder, unknown, &options).unwrap();
+    assert_eq!((data.labels, data.classes), (vec![0, 0], ["0".into(), "1".into()]));
+    assert_eq!(rows(&data.features), [[2.0, 1.0], [4.0, 3.0]]);
+    let sparse = Source::memory("t.svm", *b"1 1:5\n0 2:7\n1.0 1:1\n");
+    let data = read_encoded(&sparse, &encoder, unknown, &options).unwrap();
+    assert_eq!((data.labels, data.classes), (vec![1, 0, 1], ["0".into(), "1".into()]));
+    assert_eq!(rows(&data.features), [[5.0, 0.0], [0.0, 7.0], [1.0, 0.0]]);
+    let other = Source::memory("t.svm", *b"2 1:5\n");
+    let error = read_encoded(&other, &encoder, unknown, &options).unwrap_err();
+    assert!(matches!(error, Error::UnknownLabel { .. }), "{error}");
+}
+
+/// The names of features, and which columns are numbers as they stand.
+#[test]
+fn features_are_named_by_column_and_category() {
+    let encoder = encoder(Missing::Mean);
+    assert_eq!((encoder.width(), encoder.feature_names()), (3, strings(&["a", "c=p", "c=q"])));
+    let names: Vec<String> = (0..4).map(|j| encoder.feature_name(j)).collect();
+    assert_eq!(names, ["a", "c=p", "c=q", ""]);
+    let plain: Vec<bool> = encoder.columns.iter().map(Column::is_plain_number).collect();
+    assert_eq!(plain, [false, false], "filled, categories");
+    assert!(Encoder::numeric(strings(&["a"])).columns[0].is_plain_number());
+    assert_eq!(encoder.columns.iter().map(Column::width).collect::<Vec<_>>(), [1, 2]);
+}
+
+/// Rows of other classes are left out only where both classes were named; else a new class is an error.
+#[test]
+fn one_named_class_leaves_no_rows_out() {
+    let (yes, no) = (strings(&["1"]), strings(&["0"]));
+    let both = ReadOptions::default().with_positive(yes.clone()).with_negative(no.clone());
+    for (options, skips) in [
+        (ReadOptions::default(), false),
+        (ReadOptions::default().with_positive(yes), false),
+        (ReadOptions::default().with_negative(no), false),
+        (both, true),
+    ] {
+        for (name, known, new) in [
+            ("t.csv", "a,y\n1,0\n2,1\n", "a,y\n3,2\n4,1\n"),
+            ("t.svm", "0 1:1\n1 1:2\n", "2 1:3\n1 1:4\n"),
+        ] {
+            let of = |text: &str| Source::memory(name, text.as_bytes());
+            let encoder = properloss_data::read(&of(known), &options).unwrap().encoder;
+            let plain = ReadOptions::default();
+            let found = read_encoded(&of(new), &encoder, UnknownCategory::Error, &plain);
+            match found {
+                Ok(data) => assert_eq!((data.labels, skips), (vec![1], true), "{name}"),
+                Err(Error::UnknownLabel { value, .. }) => {
+                    assert_eq!((value.as_str(), skips), ("2", false), "{name}");
+                }
+                Err(other) => panic!("{other}"),
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A table in memory is encoded as the same rows of a file are.
 
 use properloss_data::encoder::{Column, ColumnKind, Writing};
-use properloss_data::table::{MemoryColumn, MemoryTable, Table};
+use properloss_data::error::Position;
+use properloss_data::table::{Cell, MemoryColumn, MemoryTable, Table};
 use properloss_data::{Encoder, Missing, ReadOptions, Source, UnknownCategory, date, read};
 
 fn frame() -> MemoryTable {
@@ -75,4 +76,56 @@ fn the_log_odds_of_a_probability() {
         written: Writing::Booleans,
     };
     assert!(!plain.is_plain_number());
+}
+
+/// Cells are what the columns hold, row after row; after the last there is none, however often one asks.
+#[test]
+fn the_rows_of_a_frame_come_once() {
+    let mut table = frame();
+    assert_eq!(table.columns(), ["n", "b", "d", "t", "i"]);
+    assert_eq!(table.file().to_str(), Some("X"));
+    table.select(&[0, 1]).unwrap();
+    assert_eq!(table.next_row().unwrap(), Some(Position::Row(0)));
+    assert_eq!([table.cell(0), table.cell(1)], [Cell::Number(0.1), Cell::Bool(true)]);
+    assert_eq!([table.cell(3), table.cell(4)], [Cell::Text("red"), Cell::Text("7")]);
+    assert!(matches!(table.cell(2), Cell::Date(day) if (day - 19_723.0).abs() < 1e-5));
+    assert_eq!(table.next_row().unwrap(), Some(Position::Row(1)));
+    assert!(matches!(table.cell(0), Cell::Number(number) if number.is_nan()));
+    assert_eq!([table.cell(1), table.cell(2)], [Cell::Null, Cell::Null]);
+    assert_eq!(table.cell(3), Cell::Text("blue"), "without the spaces around it");
+    assert_eq!(table.next_row().unwrap(), Some(Position::Row(2)));
+    assert_eq!([table.cell(1), table.cell(3)], [Cell::Bool(false), Cell::Null]);
+    for _ in 0..3 {
+        assert_eq!(table.next_row().unwrap(), None);
+    }
+    let place = table.place(Position::Row(2), 3);
+    assert_eq!(place.to_string(), "X, row 2, column \"t\"");
+    // A column that is shorter than it says, or a text that is not there, is missing.
+    let short = vec![
+        ("a".to_owned(), MemoryColumn::Numbers(vec![1.0])),
+        ("t".to_owned(), MemoryColumn::Texts { codes: vec![0, 5], values: vec!["x".into()] }),
+    ];
+    let mut short = MemoryTable::new("X", short, 2).unwrap();
+    short.next_row().unwrap();
+    short.next_row().unwrap();
+    assert_eq!([short.cell(0), short.cell(1)], [Cell::Null, Cell::Null]);
+    let unnamed = vec![(String::new(), MemoryColumn::Numbers(vec![1.0]))];
+    let error = MemoryTable::new("X", unnamed, 1).unwrap_err();
+    assert_eq!(error.to_string(), "X: column number 1 has no name");
+}
+
+/// Columns that are ignored are no features; none at all is an error.
+#[test]
+fn ignored_columns_of_a_frame_are_no_features() {
+    let open = || Ok(Box::new(frame()) as Box<dyn Table>);
+    let ignore = |names: &[&str]| {
+        ReadOptions::default()
+            .with_missing(Missing::Mean)
+            .with_ignore(names.iter().map(|&name| name.to_owned()).collect())
+    };
+    let encoder = Encoder::fit_features(&open, &ignore(&["b", "d", "t"])).unwrap();
+    assert_eq!(encoder.feature_names(), ["n", "i"]);
+    assert_eq!(encoder.columns[0].kind, ColumnKind::Numeric { fill: Some(1.55) });
+    let error = Encoder::fit_features(&open, &ignore(&["n", "b", "d", "t", "i"])).unwrap_err();
+    assert!(matches!(error, properloss_data::Error::NoFeatures { .. }), "{error}");
 }

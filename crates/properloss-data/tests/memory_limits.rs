@@ -5,11 +5,11 @@ mod common;
 use common::{csv_error, gzip};
 use properloss::design::FittedScaling;
 use properloss_data::encoder::SparseColumns;
-use properloss_data::memory::{COLUMN_LIMIT, FIELD_LIMIT, LINE_LIMIT};
+use properloss_data::memory::{Budget, COLUMN_LIMIT, FIELD_LIMIT, LINE_LIMIT};
 use properloss_data::model_file::Fitted;
 use properloss_data::read::{for_each_row, read_encoded};
 use properloss_data::{
-    Error, Features, Format, ModelFile, ReadOptions, Source, UnknownCategory, read,
+    Error, Features, Format, ModelFile, ReadOptions, Source, Storage, UnknownCategory, read,
 };
 
 fn within(bytes: u64) -> ReadOptions {
@@ -28,7 +28,7 @@ fn a_table_that_does_not_fit_is_refused_with_its_size() {
     assert_eq!(csv_error(&text, &within(10_000)).to_string(), told);
     assert!(csv_error(&text, &within(10_000)).hint().unwrap().contains("--memory"));
     assert!(read(&common::csv(&text), &within(17_000)).is_ok());
-    let half = within(10_000).with_storage(properloss_data::Storage::F32);
+    let half = within(10_000).with_storage(Storage::F32);
     assert!(read(&common::csv(&text), &half).is_ok(), "9,000 bytes");
 }
 
@@ -194,4 +194,106 @@ fn a_model_of_numbered_columns_reads_back() {
         assert_eq!(error.to_string(), told);
     }
     assert_eq!(Format::from_name("libsvm").unwrap(), Format::Libsvm);
+}
+
+/// `ulimit -v` and `ulimit -d`, less what the program already has, bound what may be taken.
+#[cfg(target_os = "linux")]
+#[test]
+fn limits_of_the_shell_are_kept() {
+    if common::is_alone() {
+        println!("may take {} bytes", Budget::of_machine().bytes());
+        return;
+    }
+    // In units of 1024 bytes; more than a test takes, less than a machine has.
+    for (limit, bytes) in
+        [("ulimit -v 900000;", 900_000 << 10), ("ulimit -d 500000;", 500_000 << 10)]
+    {
+        let said = common::alone(module_path!(), "limits_of_the_shell_are_kept", limit, b"");
+        let said = said.split("may take ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+        let free: u64 = said.parse().unwrap();
+        assert!(free < bytes && free > bytes / 2, "{limit} {free}");
+    }
+}
+
+/// A table is asked for at once, after its rows were counted: values, labels and weights.
+#[test]
+fn a_table_is_asked_for_to_the_byte() {
+    let rows = 1000u64;
+    let text = format!("a,b,w,y\n{}", "1,2,1,0\n3,4,2,1\n".repeat(rows as usize / 2));
+    for (storage, value) in [(Storage::F64, 8), (Storage::F32, 4)] {
+        for weight in [None, Some("w".to_owned())] {
+            let ignore = if weight.is_some() { Vec::new() } else { vec!["w".into()] };
+            let needed = rows * (2 * value + 1 + if weight.is_some() { 8 } else { 0 });
+            let of = |bytes| {
+                within(bytes)
+                    .with_storage(storage)
+                    .with_weight(weight.clone())
+                    .with_ignore(ignore.clone())
+            };
+            assert_eq!(read(&common::csv(&text), &of(needed)).unwrap().rows(), 1000);
+            match csv_error(&text, &of(needed - 1)) {
+                Error::Memory { needed: said, budget, so_far, .. } => {
+                    assert_eq!((said, budget, so_far), (needed, needed - 1, false));
+                }
+                other => panic!("{other}"),
+            }
+            // Rows for a model are not counted before they are read: they grow, within the budget.
+            let encoder = read(&common::csv(&text), &of(1 << 20)).unwrap().encoder;
+            let again = |bytes| {
+                read_encoded(&common::csv(&text), &encoder, UnknownCategory::Error, &of(bytes))
+            };
+            assert_eq!(again(4 * needed).unwrap().rows(), 1000);
+            match again(needed / 2).unwrap_err() {
+                Error::Memory { so_far: true, .. } => {}
+                other => panic!("{other}"),
+            }
+        }
+    }
+}
+
+/// Columns are left out only if there are more than have names, and fewer than half are used.
+#[test]
+fn few_columns_of_many_are_numbered() {
+    let named = SparseColumns::NAMED as u64;
+    let width = |last: u64, used: u64| {
+        let row: String = (1..used).map(|j| format!(" {j}:1")).collect();
+        let text = format!("1{row} {last}:1\n0 1:2\n");
+        let data = read(&Source::memory("a.svm", text.as_bytes()), &ReadOptions::default());
+        let data = data.unwrap();
+        (data.encoder.sparse.is_some(), data.columns() as u64)
+    };
+    assert_eq!(width(named, 3), (false, named));
+    assert_eq!(width(named + 1, 3), (true, 3));
+    // 2 · 32768 is below 65537, 2 · 32769 is not.
+    assert_eq!(width(named + 1, 32_768), (true, 32_768));
+    assert_eq!(width(named + 1, 32_769), (false, named + 1));
+    // Half of them is not fewer than half.
+    assert_eq!(width(named + 2, 32_768), (true, 32_768));
+    assert_eq!(width(named + 2, 32_769), (false, named + 2));
+    // Columns that were stated are as many, used or not.
+    let stated = |features: u64| {
+        let options = ReadOptions::default().with_features(Some(features as usize));
+        let text = format!("1 1:1\n0 {features}:2\n");
+        read(&Source::memory("a.svm", text.as_bytes()), &options).unwrap().encoder
+    };
+    assert_eq!(stated(named).sparse, None);
+    let sparse = stated(named + 5).sparse.unwrap();
+    assert_eq!((sparse.features, sparse.indices), (Some(named + 5), vec![0, 65_540]));
+}
+
+/// A pixel is held as a byte and as a number of 4 bytes; images that take as much as there is are read.
+#[test]
+fn images_are_asked_for_to_the_byte() {
+    let folder = common::Directory::new();
+    let sizes = [0, 0, 8, 2, 0, 0, 0, 100, 0, 0, 0, 200];
+    let path = folder.write("a-images-idx3-ubyte", &[&sizes[..], &[7; 20_000]].concat());
+    let labels: Vec<u8> = (0..100).map(|i| i % 2).collect();
+    folder.write("a-labels-idx1-ubyte", &[&[0, 0, 8, 1, 0, 0, 0, 100], &labels[..]].concat());
+    let source = Source::Path(path);
+    let data = read(&source, &within(100_000)).unwrap();
+    assert_eq!((data.rows(), data.columns(), data.labels), (100, 200, labels));
+    match read(&source, &within(99_990)).unwrap_err() {
+        Error::Memory { needed, so_far, .. } => assert_eq!((needed, so_far), (100_000, false)),
+        other => panic!("{other}"),
+    }
 }

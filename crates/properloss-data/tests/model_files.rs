@@ -530,3 +530,197 @@ fn certificates() {
         assert!(error.to_string().contains(field), "{error}");
     }
 }
+
+/// Scores with a label each, more often 1 the higher: a sigmoid with a floor.
+fn scores(rows: usize) -> (Vec<f64>, Vec<u8>) {
+    let mut random = properloss_data::random::Random::new(5);
+    let scores: Vec<f64> = (0..rows).map(|_| 6.0 * random.uniform() - 3.0).collect();
+    let p = |z: f64| 0.2 + 0.8 / (1.0 + (-2.0 * z).exp());
+    let labels = scores.iter().map(|&z| u8::from(random.uniform() < p(z))).collect();
+    (scores, labels)
+}
+
+/// Points of a fit against the objects of a file; a number that is not finite is a word there.
+fn table<const N: usize>(said: &serde_json::Value, points: &[[(&str, f64); N]]) {
+    let said = said.as_array().unwrap();
+    assert!(!points.is_empty() && said.len() == points.len());
+    for (said, point) in said.iter().zip(points) {
+        assert_eq!(said.as_object().unwrap().len(), N);
+        for &(field, value) in point {
+            let word = value.to_string();
+            let same = if value.is_finite() { said[field] == value } else { said[field] == word };
+            assert!(same, "{field}: {said} for {value}");
+        }
+    }
+}
+
+/// What cross-validation weighed and found stands in the file with the numbers of the fit.
+#[test]
+fn what_was_learned_is_in_the_file() {
+    use properloss::proper::{Calibrator, LinkPoint, ProperLoss};
+    use properloss::sample::{Matrix, Sample};
+    use properloss_data::model_file::{learned, learned_calibration};
+    let (scores, labels) = scores(400);
+    let matrix = Matrix::dense_f64(&scores, scores.len(), 1).unwrap();
+    let fit = ProperLoss::default().fit(&Sample::new(matrix, &labels, None).unwrap()).unwrap();
+    let link = |point: &LinkPoint| {
+        [
+            ("smoothness", point.smoothness),
+            ("slope_ratio", point.slope_ratio),
+            ("log_loss", point.log_loss),
+            ("score", point.score),
+            ("weight", point.weight),
+        ]
+    };
+    let links = |points: &[LinkPoint]| points.iter().map(link).collect::<Vec<_>>();
+    let said = learned(&fit);
+    for (field, value) in [
+        ("c", fit.c),
+        ("slope_ratio", fit.slope_ratio),
+        ("guarantee", fit.slope_ratio.ln()),
+        ("refit_share", fit.refit_share),
+        ("link_error_bound", fit.link_error_bound),
+    ] {
+        assert_eq!(said[field], value, "{field}");
+    }
+    assert_eq!(said["held_out_log_loss"], serde_json::json!(fit.held_out_log_loss));
+    assert_eq!(said["scaling_weights"], serde_json::json!(fit.scaling_weights));
+    let path: Vec<_> = fit
+        .path
+        .iter()
+        .map(|point| {
+            [
+                ("scaling", point.scaling),
+                ("c", point.c),
+                ("log_loss", point.log_loss),
+                ("score", point.score),
+                ("weight", point.weight),
+            ]
+        })
+        .collect();
+    table(&said["path"], &path);
+    table(&said["links"], &links(&fit.links));
+    assert!(fit.links.iter().any(|point| point.smoothness == f64::INFINITY));
+    // The certificate is that of the fit, and is found again in the file.
+    let bound = fit.calibration_bound.unwrap();
+    let fitted = Fitted { learned: Some(said), ..Fitted::default() };
+    let certificate = fitted.certificate().unwrap();
+    let cost = StoredCost { nats: fit.link_cost.nats, at_most: fit.link_cost.at_most };
+    assert_eq!(certificate.link_cost, Some(cost));
+    let stored = certificate.calibration_bound.clone().unwrap();
+    assert_eq!(
+        (stored.rms, stored.held_out_rms, stored.confidence, stored.against_monotone),
+        (bound.rms, bound.held_out_rms, bound.confidence, bound.against_monotone)
+    );
+    assert_eq!((stored.rows, stored.folds), (bound.rows as u64, bound.folds as u64));
+    assert_eq!((stored.rows, stored.folds), (400, 5));
+    assert_eq!(stored.assumption_rejected, bound.assumption_rejected());
+    assert!(!stored.assumption.is_empty());
+    // A cost that is no number, where no row was held out, is not kept.
+    let mut lost = fit.link_cost;
+    lost.nats = f64::NAN;
+    assert_eq!(FitCertificate::new(None, lost), FitCertificate::default());
+    // A calibration says the same of its link.
+    let calibration = Calibrator::default().fit(&scores, &labels, None).unwrap();
+    let said = learned_calibration(&calibration, &certificate);
+    assert_eq!(said["slope_ratio"], calibration.slope_ratio);
+    assert_eq!(said["guarantee"], calibration.slope_ratio.ln());
+    assert_eq!(said["held_out_log_loss"], serde_json::json!(calibration.held_out_log_loss));
+    table(&said["links"], &links(&calibration.links));
+    assert_eq!(said["certificate"], serde_json::json!(certificate));
+}
+
+/// The verdict on the assumption and the second bound are said only where there is something to say.
+#[test]
+fn a_certificate_in_words() {
+    let bound = |folds, assumption_rejected| StoredBound {
+        rms: 0.25,
+        held_out_rms: 0.5,
+        confidence: 0.9,
+        rows: 12,
+        folds,
+        assumption: "order".into(),
+        against_monotone: 1234.5,
+        assumption_rejected,
+    };
+    let words = |bound, cost| FitCertificate { calibration_bound: bound, link_cost: cost }.words();
+    assert_eq!(words(None, None), [""; 0]);
+    let one = words(Some(bound(1, true)), None);
+    assert_eq!(one.len(), 2);
+    assert!(one[0].starts_with("90 % certain") && !one[0].contains("0.5000"), "{one:?}");
+    assert!(one[1].contains("order (REJECTED, the bound is void"), "{one:?}");
+    assert!(one[1].contains("1.23e3"), "{one:?}");
+    let two = words(Some(bound(2, false)), None);
+    assert!(two[0].contains("held-out scores within 0.5000") && two[1].contains("(not rejected"));
+    let cost = words(None, Some(StoredCost { nats: 1.5, at_most: 2.0 }));
+    assert!(cost.len() == 1 && cost[0].contains("+1.50 nats") && cost[0].contains("+2.00"));
+}
+
+/// The encoder of a model knows its classes, whether it was made of a table or of arrays.
+#[test]
+fn classes_of_a_model_are_labels_of_its_encoder() {
+    let own = model().labelled_encoder().unwrap();
+    assert_eq!(own.label, model().preprocessing.encoder.label);
+    let mut arrays = model();
+    arrays.preprocessing.encoder.label = None;
+    let label = arrays.labelled_encoder().unwrap().label.unwrap();
+    assert_eq!(label.classes.names(), arrays.classes);
+    assert_eq!((label.column, label.skip_others), (None, false));
+    let same = ModelFile { classes: ["a".into(), "a".into()], ..arrays };
+    assert!(same.labelled_encoder().is_err());
+}
+
+/// The loss of a model is the one that it was fitted under; else the link decides.
+#[test]
+fn the_loss_of_a_model_is_the_one_that_was_asked_for() {
+    use properloss::loss::LossKind;
+    let kind = |link: &str, asked: Option<&str>| {
+        let mut file = ModelFile { link: LinkSpec::builtin(link), ..model() };
+        file.fitted.options =
+            asked.iter().map(|&kind| ("loss_kind".to_owned(), kind.into())).collect();
+        file.loss().kind
+    };
+    assert_eq!(kind("sigmoid", None), None);
+    assert_eq!(kind("sigmoid", Some("canonical")), None);
+    assert_eq!(kind("probit", Some("composite")), Some(LossKind::Composite));
+    // The Cauchy link has no canonical loss.
+    assert_eq!(kind("cauchy", None), Some(LossKind::Composite));
+    let canonical = LossFile {
+        link: LinkSpec::builtin("cauchy"),
+        kind: Some(LossKind::Canonical),
+        provenance: None,
+    };
+    assert!(canonical.to_json().unwrap_err().to_string().starts_with("loss: kind: "));
+}
+
+/// What was found instead of a model is said, a table or an empty file too.
+#[test]
+fn what_is_no_model_is_described() {
+    let directory = Directory::new();
+    for (content, found) in [
+        (&b""[..], "an empty file"),
+        (b"a,b\n1,2\n", "something else than JSON"),
+        (b" \n{\"version\": 1}", "none"),
+        (b"{\"format\": \"other\"}", "\"other\""),
+        (b"[1, 2]", "something else than JSON"),
+        (b"{\0}", "none"),
+    ] {
+        let path = directory.write("m.json", content);
+        for error in [read_any(&path).unwrap_err(), ModelFile::read(&path).unwrap_err()] {
+            match error {
+                Error::WrongFormat { found: said, .. } => assert_eq!(said, found, "{content:?}"),
+                // A NUL is damage of an object.
+                Error::Json { .. } => assert_eq!(content, b"{\0}"),
+                other => panic!("{content:?}: {other}"),
+            }
+        }
+    }
+    // A model that is longer than what its beginning is judged by is read whole.
+    let json = model().to_json().unwrap();
+    let long = json.replacen('{', &format!("{{\"remark\": \"{}\",", "x".repeat(10_000)), 1);
+    let path = directory.write("long.json", long.as_bytes());
+    assert_eq!(ModelFile::read(&path).unwrap(), model());
+    // And a long text of another kind by its beginning only.
+    let table = directory.write("table.csv", "1,2\n".repeat(10_000).as_bytes());
+    assert!(matches!(ModelFile::read(&table), Err(Error::WrongFormat { .. })));
+}

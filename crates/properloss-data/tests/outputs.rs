@@ -80,3 +80,43 @@ fn links_rights_and_devices() {
         assert!(matches!(error, Err(Error::Write { .. })));
     }
 }
+
+/// A program that ends at once (a signal, memory that is refused) takes its temporary files with it, and
+/// nothing that it has written in full.
+#[cfg(unix)]
+#[test]
+fn a_program_that_ends_at_once_leaves_no_temporary_file() {
+    const FOLDER: &str = "PROPERLOSS_TEST_FOLDER";
+    if common::is_alone() {
+        let folder = std::path::PathBuf::from(std::env::var_os(FOLDER).unwrap());
+        write_atomically(&folder.join("whole"), |out| out.write_all(b"whole")).unwrap();
+        let mut half = AtomicFile::create(&folder.join("half")).unwrap();
+        half.write_all(b"half").unwrap();
+        half.flush().unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+        if folder.join("../tried").exists() {
+            properloss_data::atomic::try_remove_temporaries();
+        } else {
+            properloss_data::atomic::remove_temporaries();
+        }
+        let left = std::fs::read_dir(&folder).unwrap().flatten();
+        let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+        println!("left {left:?}");
+        // Nothing is made or dropped from here on: the list is not given back.
+        println!("1 passed");
+        std::process::exit(0);
+    }
+    for tried in [false, true] {
+        let directory = Directory::new();
+        let folder = directory.0.join("out");
+        std::fs::create_dir(&folder).unwrap();
+        if tried {
+            directory.write("tried", b"");
+        }
+        let set = format!("{FOLDER}='{}'; export {FOLDER};", folder.display());
+        let test = "a_program_that_ends_at_once_leaves_no_temporary_file";
+        let said = common::alone(module_path!(), test, &set, b"");
+        assert!(said.contains("left [\"whole\"]"), "{said}");
+        assert_eq!(std::fs::read(folder.join("whole")).unwrap(), b"whole");
+    }
+}

@@ -3,7 +3,20 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Directory, fixture, rows, strings};
+use parquet::basic::Compression;
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArray,
+    FixedLenByteArrayType, FloatType, Int32Type, Int64Type, Int96, Int96Type,
+};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use properloss_data::error::Position;
+use properloss_data::table::{Cell, ParquetTable, Table};
 use properloss_data::{Error, Missing, ReadOptions, Source, UnknownCategory, read};
 
 fn ignore(names: &[&str]) -> ReadOptions {
@@ -187,4 +200,282 @@ fn times_of_day_are_refused_by_name() {
     let said = error.to_string();
     assert!(said.ends_with("column \"at\": values of type time cannot be used"), "{said}");
     assert_eq!(error.hint().as_deref(), Some("pass --ignore at"));
+}
+
+/// A file of this schema; `write` is called for every column of every row group.
+fn written(
+    schema: &str,
+    groups: usize,
+    properties: WriterProperties,
+    mut write: impl FnMut(usize, &str, &mut SerializedColumnWriter<'_>),
+) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
+    let columns = file.schema_descr().columns().to_vec();
+    for group in 0..groups {
+        let mut rows = file.next_row_group().unwrap();
+        for descriptor in &columns {
+            let mut column = rows.next_column().unwrap().unwrap();
+            write(group, &descriptor.path().string(), &mut column);
+            column.close().unwrap();
+        }
+        rows.close().unwrap();
+    }
+    file.into_inner().unwrap()
+}
+
+fn fill<T: DataType>(column: &mut SerializedColumnWriter<'_>, values: &[T::T]) {
+    column.typed::<T>().write_batch(values, None, None).unwrap();
+}
+
+/// Numbers, truth values, dates and texts, under the logical types of today and the converted types
+/// of older programs.
+#[test]
+fn every_type_is_read_by_its_meaning() {
+    let schema = "message m {
+        required boolean flag; required float f32; required double f64;
+        required int32 i32; required int32 i8 (INTEGER(8,true)); required int32 u32 (INTEGER(32,false));
+        required int64 i64; required int64 u64 (INTEGER(64,false)); required int32 old_u32 (UINT_32);
+        required int64 old_u64 (UINT_64); required int32 old_i16 (INT_16);
+        required int32 price (DECIMAL(9,2)); required int64 long_price (DECIMAL(18,3));
+        required fixed_len_byte_array(5) wide_price (DECIMAL(10,1));
+        required int32 day (DATE); required int64 millis (TIMESTAMP(MILLIS,true));
+        required int64 micros (TIMESTAMP(MICROS,false)); required int64 nanos (TIMESTAMP(NANOS,true));
+        required int64 old_millis (TIMESTAMP_MILLIS); required int64 old_micros (TIMESTAMP_MICROS);
+        required int96 julian; required binary text (STRING); required binary old_text (UTF8);
+        required binary plain; required binary choice (ENUM); required binary json (JSON);
+        required int32 y;
+    }";
+    let bytes = written(schema, 1, WriterProperties::default(), |_, name, column| match name {
+        "flag" => fill::<BoolType>(column, &[true, false]),
+        "f32" => fill::<FloatType>(column, &[0.1, -2.0]),
+        "f64" => fill::<DoubleType>(column, &[0.1, 1e300]),
+        "i8" | "old_i16" => fill::<Int32Type>(column, &[-128, 127]),
+        "u32" | "old_u32" => fill::<Int32Type>(column, &[-1, 7]),
+        "i32" => fill::<Int32Type>(column, &[-1, 7]),
+        "i64" => fill::<Int64Type>(column, &[-1, 1 << 40]),
+        "u64" | "old_u64" => fill::<Int64Type>(column, &[-1, 5]),
+        "price" => fill::<Int32Type>(column, &[-125, 30]),
+        "long_price" => fill::<Int64Type>(column, &[1, -7_500]),
+        "wide_price" => {
+            let number = |bytes: &[u8]| FixedLenByteArray::from(bytes.to_vec());
+            let values = [[0xff, 0xff, 0xff, 0xff, 0xfb], [0, 0, 0, 1, 0]].map(|b| number(&b));
+            fill::<FixedLenByteArrayType>(column, &values);
+        }
+        "day" => fill::<Int32Type>(column, &[-1, 20_000]),
+        "millis" | "old_millis" => fill::<Int64Type>(column, &[-43_200_000, 86_400_000]),
+        "micros" | "old_micros" => fill::<Int64Type>(column, &[-43_200_000_000, 86_400_000_000]),
+        "nanos" => fill::<Int64Type>(column, &[-43_200_000_000_000, 86_400_000_000_000]),
+        "julian" => {
+            let day = |day: u32| {
+                let mut value = Int96::new();
+                value.set_data(0, 0, day);
+                value
+            };
+            fill::<Int96Type>(column, &[day(2_440_588), day(2_440_590)]);
+        }
+        "y" => fill::<Int32Type>(column, &[0, 1]),
+        _ => fill::<ByteArrayType>(column, &["one".into(), " two ".into()]),
+    });
+    let data = read(&Source::memory("t.parquet", bytes), &ReadOptions::default()).unwrap();
+    let names = data.feature_names();
+    let found = rows(&data.features);
+    let value = |name: &str| {
+        let at = names.iter().position(|found| found == name).unwrap_or_else(|| panic!("{name}"));
+        [found[0][at], found[1][at]]
+    };
+    for (name, expected) in [
+        ("flag", [1.0, 0.0]),
+        ("f32", [f64::from(0.1f32), -2.0]),
+        ("f64", [0.1, 1e300]),
+        ("i32", [-1.0, 7.0]),
+        ("i8", [-128.0, 127.0]),
+        ("old_i16", [-128.0, 127.0]),
+        ("u32", [4_294_967_295.0, 7.0]),
+        ("old_u32", [4_294_967_295.0, 7.0]),
+        ("i64", [-1.0, 1_099_511_627_776.0]),
+        ("u64", [18_446_744_073_709_551_615.0, 5.0]),
+        ("old_u64", [18_446_744_073_709_551_615.0, 5.0]),
+        ("price", [-1.25, 0.3]),
+        ("long_price", [0.001, -7.5]),
+        ("wide_price", [-0.5, 25.6]),
+        ("day", [-1.0, 20_000.0]),
+        ("millis", [-0.5, 1.0]),
+        ("old_millis", [-0.5, 1.0]),
+        ("micros", [-0.5, 1.0]),
+        ("old_micros", [-0.5, 1.0]),
+        ("nanos", [-0.5, 1.0]),
+        ("julian", [0.0, 2.0]),
+    ] {
+        assert_eq!(value(name), expected, "{name}");
+    }
+    for name in ["text", "old_text", "plain", "choice", "json"] {
+        assert_eq!(value(&format!("{name}=one")), [1.0, 0.0]);
+        assert_eq!(value(&format!("{name}=two")), [0.0, 1.0]);
+    }
+    assert_eq!(data.labels, [0, 1]);
+}
+
+/// What is no number, date or text is refused by the name of its type, and only if it is asked for.
+#[test]
+fn other_types_are_refused_by_name() {
+    for (column, kind) in [
+        ("fixed_len_byte_array(3) odd", "fixed_len_byte_array"),
+        ("fixed_len_byte_array(17) odd (DECIMAL(40,2))", "decimal of more than 38 digits"),
+        ("binary odd (DECIMAL(9,2))", "decimal of more than 38 digits"),
+        ("int32 odd (TIME(MILLIS,true))", "time"),
+        ("int32 odd (TIME_MILLIS)", "time"),
+        ("binary odd (BSON)", "bson"),
+        ("fixed_len_byte_array(16) odd (UUID)", "uuid"),
+        ("fixed_len_byte_array(12) odd (INTERVAL)", "interval"),
+    ] {
+        let schema =
+            format!("message m {{ required int32 a; required {column}; required int32 y; }}");
+        let bytes =
+            written(&schema, 1, WriterProperties::default(), |_, name, writer| match name {
+                "odd" if column.starts_with("int32") => fill::<Int32Type>(writer, &[1, 2]),
+                "odd" if column.starts_with("binary") => {
+                    fill::<ByteArrayType>(writer, &["a".into(), "b".into()]);
+                }
+                "odd" => {
+                    let length = column[21..].split(')').next().unwrap().parse().unwrap();
+                    let value = FixedLenByteArray::from(vec![0; length]);
+                    fill::<FixedLenByteArrayType>(writer, &[value.clone(), value]);
+                }
+                _ => fill::<Int32Type>(writer, &[0, 1]),
+            });
+        let source = Source::memory("t.parquet", bytes);
+        match read(&source, &ReadOptions::default()).unwrap_err() {
+            Error::ParquetType { place, kind: found } => {
+                assert!(found.starts_with(kind), "{column}: {found}");
+                assert_eq!(place.column.as_deref(), Some("odd"));
+            }
+            other => panic!("{column}: {other}"),
+        }
+        assert_eq!(rows(&read(&source, &ignore(&["odd"])).unwrap().features), [[0.0], [1.0]]);
+    }
+}
+
+const NUMBERED: &str =
+    "message m { optional double a; required binary c (UTF8); required int32 y; }";
+
+/// Rows 0, 1, 2, ... in groups of these many; every fifth value is null.
+fn numbered(groups: &[i32]) -> Vec<u8> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(1000)
+        .set_write_batch_size(1000)
+        .build();
+    let first = |group: usize| groups[..group].iter().sum::<i32>();
+    written(NUMBERED, groups.len(), properties, |group, name, column| {
+        let rows = first(group)..first(group) + groups[group];
+        match name {
+            "a" => {
+                let levels: Vec<i16> = rows.clone().map(|i| i16::from(i % 5 != 0)).collect();
+                let values: Vec<f64> = rows.filter(|i| i % 5 != 0).map(f64::from).collect();
+                let column = column.typed::<DoubleType>();
+                column.write_batch(&values, Some(&levels), None).unwrap();
+            }
+            "c" => {
+                let texts: Vec<ByteArray> =
+                    rows.map(|i| format!("{}", i % 3).as_str().into()).collect();
+                fill::<ByteArrayType>(column, &texts);
+            }
+            _ => fill::<Int32Type>(column, &rows.map(|i| i % 2).collect::<Vec<_>>()),
+        }
+    })
+}
+
+/// Batches of 1024 rows, pages of 1000 and row groups of any length, an empty one too, are one table.
+#[test]
+fn row_groups_and_pages_are_one_table() {
+    for groups in [&[1024, 1][..], &[2048], &[1, 1, 1, 4], &[1500, 0, 2500], &[1023, 1025]] {
+        let total = groups.iter().sum::<i32>();
+        let source = Source::memory("t.parquet", numbered(groups));
+        let mut table = ParquetTable::open(&source, None).unwrap();
+        assert_eq!(table.columns(), ["a", "c", "y"]);
+        table.select(&[0]).unwrap();
+        table.select(&[1, 0]).unwrap();
+        for i in 0..total {
+            assert_eq!(table.next_row().unwrap(), Some(Position::Row(i as u64 + 1)));
+            let expected = if i % 5 == 0 { Cell::Null } else { Cell::Number(f64::from(i)) };
+            assert_eq!(table.cell(0), expected, "row {i} of {groups:?}");
+            assert_eq!(table.cell(1), Cell::Text(["0", "1", "2"][(i % 3) as usize]));
+            // What was not asked for is not there.
+            assert_eq!(table.cell(2), Cell::Null);
+        }
+        assert_eq!(table.next_row().unwrap(), None);
+        assert_eq!(table.next_row().unwrap(), None);
+        let place = table.place(Position::Row(3), 1);
+        assert_eq!(place.to_string(), "t.parquet, row 3, column \"c\"");
+    }
+}
+
+/// Damage is told with the row group that it is in, found at its start or in the middle of it.
+#[test]
+fn damage_is_told_with_its_row_group() {
+    let whole = numbered(&[3000, 3000]);
+    let reader = SerializedFileReader::new(bytes::Bytes::from(whole.clone())).unwrap();
+    let column = |group: usize| reader.metadata().row_group(group).column(0).byte_range();
+    let options = ReadOptions::default().with_missing(Missing::Mean);
+    let told = |from: u64, count: usize| {
+        let mut bytes = whole.clone();
+        bytes[from as usize..from as usize + count].fill(0xff);
+        match read(&Source::memory("t.parquet", bytes), &options).unwrap_err() {
+            Error::Parquet { reason, .. } => reason,
+            other => panic!("{other}"),
+        }
+    };
+    for group in 0..2 {
+        let (start, length) = column(group);
+        let named = format!("row group {} of 2: ", group + 1);
+        let header = told(start, 8);
+        assert!(header.starts_with(&named), "{header}");
+        // The bytes of the last page, after its header was believed.
+        let page = told(start + length - 64, 64);
+        assert!(page.starts_with(&named), "{page}");
+    }
+    assert!(read(&Source::memory("t.parquet", whole.clone()), &options).is_ok());
+}
+
+/// A text that is none is told with its column, not read as something else.
+#[test]
+fn texts_must_be_utf8() {
+    let schema = "message m { required binary c (UTF8); required int32 y; }";
+    let bytes = written(schema, 1, WriterProperties::default(), |_, name, column| match name {
+        "c" => fill::<ByteArrayType>(column, &["a".into(), vec![0xff, 0xfe].into(), "b".into()]),
+        _ => fill::<Int32Type>(column, &[0, 1, 0]),
+    });
+    match read(&Source::memory("t.parquet", bytes), &ReadOptions::default()).unwrap_err() {
+        Error::NotUtf8 { place } => assert_eq!(place.column.as_deref(), Some("c")),
+        other => panic!("{other}"),
+    }
+}
+
+/// Fields of a struct are columns of their own; a list is one, however it is stored.
+#[test]
+fn nested_columns_have_names() {
+    let schema = "message m {
+        required group p { required int32 a; required group q { required int32 b; } }
+        repeated group l { required int32 k; required int32 v; }
+        required int32 y;
+    }";
+    let bytes = written(schema, 1, WriterProperties::default(), |_, name, column| match name {
+        "l.k" | "l.v" => {
+            let column = column.typed::<Int32Type>();
+            column.write_batch(&[1, 2], Some(&[1, 1]), Some(&[0, 0])).unwrap();
+        }
+        "y" => fill::<Int32Type>(column, &[0, 1]),
+        _ => fill::<Int32Type>(column, &[3, 4]),
+    });
+    let source = Source::memory("t.parquet", bytes);
+    let table = ParquetTable::open(&source, None).unwrap();
+    assert_eq!(table.columns(), ["p.a", "p.q.b", "l", "y"]);
+    let data = read(&source, &ignore(&["l"])).unwrap();
+    assert_eq!(rows(&data.features), [[3.0, 3.0], [4.0, 4.0]]);
+    match read(&source, &ReadOptions::default()).unwrap_err() {
+        Error::ParquetType { kind, .. } => assert_eq!(kind, "list"),
+        other => panic!("{other}"),
+    }
 }

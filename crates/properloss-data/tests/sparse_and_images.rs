@@ -5,6 +5,7 @@ mod image_sets;
 
 use common::{Directory, gzip, rows, strings};
 use image_sets::find_image_set;
+use properloss_data::error::Position;
 use properloss_data::read::{for_each_row, read_encoded};
 use properloss_data::{
     Classes, Error, Features, Format, ReadOptions, Source, UnknownCategory, read,
@@ -284,4 +285,163 @@ fn idx_types_are_named() {
         }
     }
     assert!(matches!(said(0x0a), Error::NotIdx { .. }));
+}
+
+/// A model of images of one size takes no others, at evaluation and at prediction.
+#[test]
+fn images_of_another_size_are_refused() {
+    let directory = Directory::new();
+    let two = Source::Path(directory.write("a-images-idx3-ubyte", &images(&PIXELS)));
+    directory.write("a-labels-idx1-ubyte", &labels(&[0, 1, 1]));
+    let one = [&[0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 1], &PIXELS[..3]].concat();
+    let one = Source::Path(directory.write("b-images-idx3-ubyte", &one));
+    directory.write("b-labels-idx1-ubyte", &labels(&[0, 1, 1]));
+    let options = ReadOptions::default();
+    let encoder = read(&two, &options).unwrap().encoder;
+    let unknown = UnknownCategory::Error;
+    let rows = for_each_row(&one, &encoder, unknown, &options, |_| Ok::<(), Error>(()));
+    for refused in [read_encoded(&one, &encoder, unknown, &options).map(drop), rows] {
+        match refused.unwrap_err() {
+            Error::FeatureCount { found, expected, .. } => assert_eq!((found, expected), (1, 4)),
+            other => panic!("{other}"),
+        }
+    }
+    // Nor does a model of a table.
+    let table = common::read_csv("c,y\np,0\nq,1\n", &options).unwrap().encoder;
+    let refused = read_encoded(&one, &table, unknown, &options).unwrap_err();
+    assert!(matches!(refused, Error::CategoricalModel { format: "IDX", .. }), "{refused}");
+    // Every pixel of every image at prediction, numbered from 1.
+    let mut seen = Vec::new();
+    for_each_row(&two, &encoder, unknown, &options, |row| {
+        seen.push((row.position, row.features.to_vec(), row.columns.is_none(), row.unknown));
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(seen.len(), 3);
+    for (i, (position, features, dense, unknown)) in seen.into_iter().enumerate() {
+        let pixels = PIXELS[4 * i..4 * i + 4].iter().map(|&v| f64::from(f32::from(v) / 255.0));
+        assert_eq!(features, pixels.collect::<Vec<_>>());
+        assert_eq!((position, dense, unknown), (Position::Row(i as u64 + 1), true, 0));
+    }
+}
+
+/// The labels are in the file that was named, else beside the images under the name that belongs to
+/// theirs, packed or not.
+#[test]
+fn labels_are_found_beside_the_images() {
+    let directory = Directory::new();
+    let options = ReadOptions::default();
+    let packed = |bytes: &[u8], name: &str| {
+        if name.ends_with(".gz") { gzip(bytes) } else { bytes.to_vec() }
+    };
+    for (n, (image, label)) in [
+        ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+        ("train-images-idx3-ubyte", "train-labels-idx1-ubyte.gz"),
+        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte"),
+        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = directory.0.join(n.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join(image);
+        std::fs::write(&path, packed(&images(&PIXELS), image)).unwrap();
+        std::fs::write(folder.join(label), packed(&labels(&[7, 4, 7]), label)).unwrap();
+        let data = read(&Source::Path(path), &options).unwrap();
+        assert_eq!(data.labels, [1, 0, 1], "{image} {label}");
+        assert_eq!(data.classes, ["4", "7"]);
+    }
+    let alone = directory.write("x-images-idx3-ubyte", &images(&PIXELS));
+    let named = directory.write("answers", &labels(&[1, 1, 2]));
+    let named = options.clone().with_labels_file(Some(named));
+    let data = read(&Source::Path(alone.clone()), &named).unwrap();
+    assert_eq!((data.labels, data.description.rows), (vec![0, 0, 1], 3));
+    assert_eq!((data.description.features, data.description.format.as_str()), (4, "idx"));
+    // Images under a name that has nothing to replace are not their own labels.
+    let odd = directory.write("pictures.idx", &images(&PIXELS));
+    for path in [odd, alone] {
+        let error = read(&Source::Path(path), &options).unwrap_err();
+        assert!(matches!(error, Error::NoIdxLabels { .. }), "{error}");
+    }
+}
+
+/// Sizes are big-endian numbers of 4 bytes; there may be more than two dimensions, and none is no array.
+#[test]
+fn arrays_have_the_shape_that_they_say() {
+    let read = |bytes: &[u8]| properloss_data::idx::read_idx(&Source::memory("a.idx", bytes));
+    let long = [&[0, 0, 8, 1, 0, 0, 1, 2], &[5u8; 258][..]].concat();
+    assert_eq!(read(&long).unwrap().shape, [258]);
+    let cube = [&[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 1], &[1u8, 2, 3, 4, 5, 6][..]];
+    let cube = read(&cube.concat()).unwrap();
+    assert_eq!((cube.shape, cube.values), (vec![2, 3, 1], vec![1, 2, 3, 4, 5, 6]));
+    assert!(matches!(read(&[0, 0, 8, 0]), Err(Error::NotIdx { .. })));
+    assert!(matches!(read(&[0, 0, 8]), Err(Error::NotIdx { .. })));
+    assert!(matches!(read(&[0, 1, 8, 1, 0, 0, 0, 0]), Err(Error::NotIdx { .. })));
+    assert_eq!(read(&[0, 0, 8, 1, 0, 0, 0, 0]).unwrap().values, [0; 0]);
+    match read(&[&long[..], &[0; 100_000]].concat()).unwrap_err() {
+        Error::IdxLength { expected, found, .. } => assert_eq!((expected, found), (258, 100_258)),
+        other => panic!("{other}"),
+    }
+    // A gzip file that is damaged behind the values is damaged.
+    let mut packed = gzip(&long);
+    let checksum = packed.len() - 8;
+    packed[checksum] ^= 1;
+    assert!(matches!(read(&packed), Err(Error::DamagedGzip { .. })));
+    // Images of no row.
+    let none = Source::memory("n-images-idx3-ubyte", [0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 4]);
+    let error = properloss_data::read(&none, &ReadOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::NoRows { .. }), "{error}");
+}
+
+/// Of a file of very many columns that stores none of them nothing is learned.
+#[test]
+fn a_sparse_file_without_values_has_no_features() {
+    for (text, features) in [("1\n0\n", Some(100_000)), ("1\n0\n", None)] {
+        let options = ReadOptions::default().with_features(features);
+        let error = read(&libsvm(text), &options).unwrap_err();
+        assert!(matches!(error, Error::NoFeatures { .. }), "{error}");
+        let scanned = properloss_data::stream::Scan::new(&libsvm(text), &options).unwrap_err();
+        assert!(matches!(scanned, Error::NoFeatures { .. }), "{scanned}");
+    }
+    // Few columns that were stated are features, stored or not.
+    let options = ReadOptions::default().with_features(Some(3));
+    assert_eq!(rows(&read(&libsvm("1\n0\n"), &options).unwrap().features), [[0.0; 3]; 2]);
+}
+
+/// A pass that holds nothing learns what reading holds: columns, classes, rows and values.
+#[test]
+fn a_pass_over_a_sparse_file_counts_what_is_kept() {
+    use properloss_data::stream::Scan;
+    let text = "1 1:1 3:0.1\n2 2:5\n3 1:1 2:1 5:1\n1 4:2\n";
+    let two = ReadOptions::default().with_negative(strings(&["1"])).with_positive(strings(&["2"]));
+    let scan = Scan::new(&libsvm(text), &two).unwrap();
+    assert_eq!((scan.rows(), scan.stored()), (3, 4), "without the row of class 3");
+    assert_eq!(*scan.encoder(), read(&libsvm(text), &two).unwrap().encoder);
+    assert_eq!(scan.encoder().width(), 5);
+    let wide = two.clone().with_features(Some(9));
+    assert_eq!(Scan::new(&libsvm(text), &wide).unwrap().encoder().width(), 9);
+    let numbered = "1 1:1 70000:2\n2 900000:5\n1 70000:4\n";
+    let scan = Scan::new(&libsvm(numbered), &two).unwrap();
+    assert_eq!(*scan.encoder(), read(&libsvm(numbered), &two).unwrap().encoder);
+    assert_eq!(scan.encoder().sparse.as_ref().unwrap().indices, [0, 69_999, 899_999]);
+    assert!(matches!(Scan::new(&libsvm(""), &two), Err(Error::EmptyFile { .. })));
+    assert!(matches!(Scan::new(&libsvm("# no\n"), &two), Err(Error::NoRows { .. })));
+    let none = two.with_features(Some(0));
+    assert!(matches!(Scan::new(&libsvm(text), &none), Err(Error::BadOption { .. })));
+}
+
+/// Sparse rows of several files are one after the other; a line that is wrong has the name of its file.
+#[test]
+fn sparse_files_are_read_one_after_the_other() {
+    let directory = Directory::new();
+    let first = directory.write("a.svm", b"1 1:1\n0 2:1\n");
+    let second = directory.write("b.svm", b"1 3:5\n");
+    let both = |paths: Vec<std::path::PathBuf>| Source::files("*.svm".as_ref(), paths);
+    let source = both(vec![first.clone(), second]);
+    let data = read(&source, &ReadOptions::default()).unwrap();
+    assert_eq!(rows(&data.features), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 5.0]]);
+    let wrong = directory.write("c.svm", b"1 3:5\n1 0:5\n");
+    let error = read(&both(vec![first, wrong]), &ReadOptions::default()).unwrap_err();
+    assert!(error.to_string().ends_with("c.svm, line 2: index 0 is outside 1..=4294967296"));
 }

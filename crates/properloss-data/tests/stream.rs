@@ -4,8 +4,14 @@ mod common;
 
 use common::Directory;
 use properloss::rows::{Block, BlockFacts, Blocks};
-use properloss_data::stream::{Destination, Fingerprint, Scan, block_bytes, cache, write_encoded};
-use properloss_data::{Error, ReadOptions, Source, Storage, UnknownCategory, read};
+use properloss::sample::{Indices, Matrix, Offsets, Values};
+use properloss_data::stream::{
+    BlockFile, BlockWriter, Destination, Fingerprint, Layout, Scan, block_bytes, cache,
+    write_encoded,
+};
+use properloss_data::{
+    DataDescription, Error, Format, ReadOptions, Source, Storage, UnknownCategory, read,
+};
 use serde_json::Value;
 
 /// 60 rows of two numbers and a weight; a tenth is a wide number.
@@ -296,9 +302,14 @@ fn a_cache_that_contradicts_itself_is_refused() {
         let found = open(&changed(&whole, weights)).unwrap().unwrap();
         let error = found.blocks.for_each(|_, _| Ok(())).unwrap_err().to_string();
         assert!(error.contains("block 2 of"), "{error}");
-        // Cut anywhere it is damaged or stale, never a panic.
-        for length in 0..whole.len() {
-            assert!(open(&whole[..length]).is_err(), "{name} cut to {length}");
+        // Cut anywhere it is damaged or stale, never a panic. (Shortened, not written again: a
+        // file that is replaced is brought to the disk.)
+        std::fs::write(&path, &whole).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        for length in (0..whole.len()).rev() {
+            file.set_len(length as u64).unwrap();
+            let found = cache::open(&folder.0, &fingerprint, BYTES);
+            assert!(found.is_err(), "{name} cut to {length}");
         }
     }
 }
@@ -348,4 +359,309 @@ fn named_classes_stand_behind_many_others() {
     let again = folder.write("b-images-idx3-ubyte", &std::fs::read(&image).unwrap());
     let both = Source::files(std::path::Path::new("*-ubyte"), vec![image, again]);
     assert!(matches!(read(&both, &ReadOptions::default()), Err(Error::OtherPart { .. })));
+}
+
+/// The values of all rows of a file of blocks, with labels and weights.
+fn rows_of(blocks: &BlockFile) -> (Vec<Vec<f64>>, Vec<u8>, Vec<f64>) {
+    let (mut rows, mut labels, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    let each = blocks.for_each(|_, block| {
+        for i in 0..block.labels().len() {
+            let mut row = vec![0.0; blocks.columns()];
+            block.matrix().for_each_in_row(i, |j, x| row[j] = x);
+            rows.push(row);
+        }
+        labels.extend_from_slice(block.labels());
+        weights.extend(block.weights().into_iter().flatten());
+        Ok(())
+    });
+    each.unwrap();
+    (rows, labels, weights)
+}
+
+/// Matrices that come one after the other (batches of a data frame, Dask's parts) are the same rows in
+/// blocks, in every storage.
+#[test]
+fn matrices_go_into_blocks_row_by_row() {
+    let values = [0.1, 2.0, 0.0, -3.0, 4.5, 0.0, 0.0, 8.0];
+    let narrow = values.map(|x| x as f32);
+    let rows: Vec<Vec<f64>> = values.chunks(2).map(<[f64]>::to_vec).collect();
+    let (labels, weights) = ([0, 1, 1, 0], [1.0, 0.5, 2.0, 3.0]);
+    let of = |layout: Layout, matrix: Matrix<'_>, weights: Option<&[f64]>| {
+        let mut out = BlockWriter::temporary(None, layout, 40).unwrap();
+        out.push_rows(&matrix, &labels, weights).unwrap();
+        assert_eq!(out.rows(), 4);
+        out.push_rows(&matrix, &labels, weights).unwrap();
+        // Those that wait for their block count too.
+        assert_eq!(out.rows(), 8);
+        let blocks = out.finish(&DataDescription::default()).unwrap();
+        assert_eq!(blocks.rows(), 8);
+        assert!(blocks.facts().len() > 1, "{:?}", blocks.facts());
+        rows_of(&blocks)
+    };
+    let twice = |all: &[Vec<f64>]| [all, all].concat();
+    let dense = Layout::dense(2, Storage::F64);
+    let matrix = Matrix::dense_f64(&values, 4, 2).unwrap();
+    assert_eq!(of(dense, matrix, None), (twice(&rows), [labels, labels].concat(), vec![]));
+    let mut weighted = dense;
+    weighted.weighted = true;
+    let expected = (twice(&rows), [labels, labels].concat(), [weights, weights].concat());
+    assert_eq!(of(weighted, matrix, Some(&weights)), expected);
+    // Rows without weights weigh 1.
+    assert_eq!(of(weighted, matrix, None).2, [1.0; 8]);
+    // In 4 bytes a tenth is another number.
+    let single: Vec<Vec<f64>> =
+        narrow.chunks(2).map(|row| row.iter().copied().map(f64::from).collect()).collect();
+    assert_ne!(single, rows);
+    assert_eq!(of(Layout::dense(2, Storage::F32), matrix, None).0, twice(&single));
+    let matrix = Matrix::dense_f32(&narrow, 4, 2).unwrap();
+    assert_eq!(of(Layout::dense(2, Storage::F32), matrix, None).0, twice(&single));
+    // Sparse rows keep what is stored, an empty row too.
+    let mut sparse = dense;
+    sparse.sparse = true;
+    let (starts, columns) = ([0usize, 2, 3, 3, 4], [0u32, 1, 1, 1]);
+    let stored = [0.1, 2.0, -3.0, 8.0];
+    let (starts, columns) = (Offsets::Usize(&starts), Indices::U32(&columns));
+    let matrix = Matrix::csr(starts, columns, Values::F64(&stored), 2).unwrap();
+    let expected = [[0.1, 2.0], [0.0, -3.0], [0.0, 0.0], [0.0, 8.0]].map(Vec::from);
+    assert_eq!(of(sparse, matrix, None).0, twice(&expected));
+    weighted.sparse = true;
+    weighted.single = true;
+    let (values, _, found) = of(weighted, matrix, Some(&weights));
+    assert_eq!((values[1][1], values[7][1], found), (-3.0, 8.0, [weights, weights].concat()));
+}
+
+/// A cache is of several files, in their order; each of them counts.
+#[test]
+fn a_cache_knows_all_its_files() {
+    let folder = Directory::new();
+    let paths = [
+        folder.write("a.csv", b"x,y\n1,no\n2,yes\n3,no\n"),
+        folder.write("b.csv", b"x,y\n4,yes\n5,no\n"),
+        folder.write("c.csv", b"x,y\n6,yes\n"),
+    ];
+    let options = ReadOptions::default();
+    let of = |chosen: &[usize]| {
+        let chosen = chosen.iter().map(|&k| paths[k].clone()).collect();
+        let source = Source::files("*.csv".as_ref(), chosen);
+        let fingerprint = Fingerprint::of(&source, Format::Csv, &options).unwrap();
+        (source, fingerprint)
+    };
+    let (source, fingerprint) = of(&[0, 1]);
+    let home = folder.0.join("cache");
+    assert!(cache::open(&home, &fingerprint, 1 << 20).unwrap().is_none());
+    let scan = Scan::new(&source, &options).unwrap();
+    let to = Destination::Kept(&home, &fingerprint);
+    drop(scan.write(&source, &options, to, 1 << 20).unwrap());
+    assert_eq!(cache::file_in(&home), home.join("rows.blocks"));
+    assert!(cache::file_in(&home).is_file());
+    let found = cache::open(&home, &fingerprint, 1 << 20).unwrap().unwrap();
+    assert_eq!((found.blocks.rows(), found.classes()), (5, ["no".into(), "yes".into()]));
+    assert_eq!(rows_of(&found.blocks).0.concat(), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    let reason = |chosen: &[usize]| match cache::open(&home, &of(chosen).1, 1 << 20) {
+        Err(Error::StaleCache { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(&[0, 1, 2]), "it was made of 2 file(s), not 3");
+    assert_eq!(reason(&[0]), "it was made of 2 file(s), not 1");
+    assert_eq!(reason(&[1, 0]), "it was made of a.csv, not of b.csv");
+    assert_eq!(reason(&[0, 2]), "it was made of b.csv, not of c.csv");
+    folder.write("b.csv", b"x,y\n4,yes\n5,yes\n");
+    assert_eq!(reason(&[0, 1]), "b.csv has changed since it was made");
+    // Memory has no time of change, and is no other program's file.
+    let memory = Source::memory("a.csv", *b"x,y\n1,no\n2,yes\n");
+    let error = Fingerprint::of(&memory, Format::Csv, &options).unwrap_err();
+    assert!(error.to_string().contains("only files can be recognised again"), "{error}");
+}
+
+/// A change in the middle of a large file is seen by its time, one at its ends by its bytes.
+#[test]
+fn the_ends_of_a_file_tell_a_change_that_keeps_its_time() {
+    let folder = Directory::new();
+    let rows: String = (0..40_000).map(|i| format!("{},{}\n", i % 10, i % 2)).collect();
+    let text = format!("x,y\n{rows}");
+    let path = folder.write("a.csv", text.as_bytes());
+    let at = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let of = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
+        Fingerprint::of(&Source::Path(path.clone()), Format::Csv, &ReadOptions::default()).unwrap()
+    };
+    let first = of(text.as_bytes());
+    assert_eq!(of(text.as_bytes()), first);
+    let changed = |at: usize| {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] ^= 1;
+        of(&bytes)
+    };
+    assert!(text.len() > 150_000);
+    for end in [4, (1 << 16) - 1, text.len() - (1 << 16), text.len() - 2] {
+        assert_ne!(changed(end), first, "byte {end}");
+    }
+    assert_eq!(changed(80_000), first);
+}
+
+/// What stands in the place of a cache is refused before anything is decoded.
+#[test]
+fn the_place_of_a_cache_must_be_a_directory() {
+    let folder = Directory::new();
+    let source = Source::Path(folder.write("t.csv", table().as_bytes()));
+    let fingerprint = Fingerprint::of(&source, Format::Csv, &weighted()).unwrap();
+    let error = cache::open(source.path().unwrap().unwrap(), &fingerprint, BYTES).unwrap_err();
+    assert!(matches!(error, Error::Write { .. }), "{error}");
+    assert!(error.to_string().contains("it is a file"), "{error}");
+    // Another version, and something else.
+    let name = cache::file_in(&folder.0);
+    for bytes in [&b"properloss-blocks 2\n{}\n"[..], b"x,y\n1,0\n", b""] {
+        std::fs::write(&name, bytes).unwrap();
+        match cache::open(&folder.0, &fingerprint, BYTES) {
+            Err(Error::StaleCache { reason, .. }) => {
+                assert_eq!(reason, "it is no file of blocks of this version");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(folder.names(), ["rows.blocks", "t.csv"]);
+}
+
+/// Rows in memory by a scan are those of a reader, weights and sparse rows too.
+#[test]
+fn a_scan_reads_into_memory_as_well() {
+    for (name, text, options) in [
+        ("t.csv", table(), weighted()),
+        ("t.csv", table(), ReadOptions::default().with_storage(Storage::F32)),
+        ("t.svm", sparse(), ReadOptions::default()),
+    ] {
+        let source = Source::memory(name, text.as_bytes());
+        let scan = Scan::new(&source, &options).unwrap();
+        let whole = properloss_data::read_examples(&source, &options).unwrap();
+        assert_eq!(*scan.encoder(), read(&source, &options).unwrap().encoder);
+        assert_eq!(scan.read(&source, &options).unwrap(), whole);
+    }
+    // A class without weight, and rows of no weight: as in memory.
+    let text = "a,w,y\n1,1,0\n2,0,0\n3,2,1\n4,0,1\n";
+    let source = Source::memory("t.csv", text.as_bytes());
+    let cached = blocks_of(&source, &weighted(), 1 << 20);
+    assert_eq!(rows_of(&cached.blocks), (vec![vec![1.0], vec![3.0]], vec![0, 1], vec![1.0, 2.0]));
+    let none = Source::memory("t.csv", &b"a,w,y\n1,1,no\n2,3,no\n3,0,yes\n4,0,yes\n"[..]);
+    let scan = Scan::new(&none, &weighted()).unwrap();
+    match scan.write(&none, &weighted(), Destination::Temporary, 1 << 20) {
+        Err(Error::ZeroWeights { place, class }) => {
+            assert_eq!((place.column.as_deref(), class.as_str()), (Some("w"), "yes"));
+        }
+        other => panic!("{other:?}"),
+    }
+    // Images are not read in blocks.
+    let image = [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 7];
+    let image = Source::memory("a-images-idx3-ubyte", image);
+    assert!(matches!(Scan::new(&image, &weighted()), Err(Error::NoBlocks { .. })));
+    // Rows that a model encodes, all of other classes: none is left.
+    let two =
+        ReadOptions::default().with_negative(vec!["no".into()]).with_positive(vec!["yes".into()]);
+    let known = read(&Source::memory("k.csv", *b"a,y\n1,no\n2,yes\n"), &two).unwrap();
+    let other = Source::memory("o.csv", *b"a,y\n1,maybe\n2,maybe\n");
+    let unknown = UnknownCategory::Error;
+    let error = write_encoded(&other, &known.encoder, unknown, &two, 1 << 20).unwrap_err();
+    assert!(matches!(error, Error::NoRows { .. }), "{error}");
+}
+
+/// A failure of the one who looks at the blocks ends the pass and is told; the next pass is whole.
+#[test]
+fn a_pass_over_blocks_can_be_ended() {
+    let source = Source::memory("t.csv", table().as_bytes());
+    let blocks = blocks_of(&source, &weighted(), 300).blocks;
+    let count = blocks.facts().len();
+    for stop in 0..count {
+        let mut seen = 0;
+        let ended = blocks.for_each(|number, _| {
+            seen += 1;
+            if number == stop { Err(properloss::Error::Interrupted) } else { Ok(()) }
+        });
+        assert!(matches!(ended, Err(properloss::Error::Interrupted)));
+        assert_eq!(seen, stop + 1);
+    }
+    let mut seen = 0;
+    blocks
+        .for_each(|_, _| {
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen, count);
+}
+
+/// Blocks of a cache that was cut while it is used end the pass with their number.
+#[test]
+fn a_cache_that_shrinks_is_told() {
+    let Kept { folder, fingerprint, .. } = kept("t.csv", &table(), &weighted());
+    let found = cache::open(&folder.0, &fingerprint, BYTES).unwrap().unwrap();
+    let count = found.blocks.facts().len();
+    let bytes = std::fs::metadata(cache::file_in(&folder.0)).unwrap().len();
+    let file = std::fs::File::options().write(true).open(cache::file_in(&folder.0)).unwrap();
+    file.set_len(bytes / 2).unwrap();
+    let error = found.blocks.for_each(|_, _| Ok(())).unwrap_err().to_string();
+    assert!(error.contains(&format!(" of {count} ends early")), "{error}");
+}
+
+/// A row may be wider than a block is to be; the cache of such blocks is not taken for a damaged one.
+#[test]
+fn a_row_wider_than_a_block_is_a_block() {
+    let names: Vec<String> = (0..100).map(|j| format!("x{j}")).collect();
+    let row = |i: usize| (0..100).map(|j| format!("{}.1,", i + j)).collect::<String>();
+    let rows: String = (0..4).map(|i| format!("{}{}\n", row(i), i % 2)).collect();
+    let entry = |i: usize| (1..=100).map(|j| format!(" {j}:{}.1", i + j)).collect::<String>();
+    let lines: String = (0..4).map(|i| format!("{}{}\n", i % 2, entry(i))).collect();
+    for (name, text) in [("t.csv", format!("{},y\n{rows}", names.join(","))), ("t.svm", lines)] {
+        let folder = Directory::new();
+        let options = ReadOptions::default();
+        let source = Source::Path(folder.write(name, text.as_bytes()));
+        let format = options.format_of(&source).unwrap();
+        let fingerprint = Fingerprint::of(&source, format, &options).unwrap();
+        assert!(cache::open(&folder.0, &fingerprint, 100).unwrap().is_none());
+        let scan = Scan::new(&source, &options).unwrap();
+        let to = Destination::Kept(&folder.0, &fingerprint);
+        drop(scan.write(&source, &options, to, 100).unwrap());
+        let found = cache::open(&folder.0, &fingerprint, 100).unwrap().unwrap();
+        assert_eq!(found.blocks.facts().len(), 4, "{name}");
+        assert_eq!(rows_of(&found.blocks).0[3][99], 102.1 + f64::from(u8::from(name == "t.svm")));
+    }
+}
+
+/// A cache that is there and cannot be opened is told, not made anew.
+#[cfg(unix)]
+#[test]
+fn a_cache_that_cannot_be_opened_is_told() {
+    let folder = Directory::new();
+    let source = Source::Path(folder.write("t.csv", table().as_bytes()));
+    let fingerprint = Fingerprint::of(&source, Format::Csv, &weighted()).unwrap();
+    let name = cache::file_in(&folder.0);
+    std::os::unix::fs::symlink(&name, &name).unwrap();
+    let error = cache::open(&folder.0, &fingerprint, BYTES).unwrap_err();
+    assert!(matches!(error, Error::Read { .. }), "{error}");
+}
+
+/// A fit asks its questions of the blocks, and finds what a fit of the same rows in memory finds.
+#[test]
+fn a_fit_of_blocks_is_the_fit_of_the_rows() {
+    use properloss_data::training::Training;
+    let row = |i: i32| format!("{},{},{}\n", i % 13, (i * i) % 11, u8::from((i * 7) % 13 < i % 9));
+    let text = "a,b,y\n".to_owned() + &(0..200).map(row).collect::<String>();
+    let source = Source::memory("t.csv", text.as_bytes());
+    let options = ReadOptions::default();
+    let data = read(&source, &options).unwrap();
+    let blocks = blocks_of(&source, &options, 500).blocks;
+    assert!(blocks.facts().len() > 5);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    for name in ["logistic", "proper"] {
+        let training = Training::named(name).unwrap();
+        let silent = &mut properloss::train::Silent;
+        let whole = training.run(&data.sample().unwrap(), &stop, silent).unwrap();
+        let parts = training.run_blocks(&blocks, &stop, silent).unwrap();
+        let (a, b) = (whole.fit.model.coefficients(), parts.fit.model.coefficients());
+        // The default deals its folds otherwise where rows are in blocks.
+        let tolerance = if name == "logistic" { 1e-9 } else { 0.1 };
+        for (a, b) in a.iter().zip(b) {
+            assert!((a - b).abs() < tolerance, "{name}: {a} {b}");
+        }
+        assert_eq!(whole.total_weight, parts.total_weight);
+    }
 }

@@ -41,3 +41,47 @@ pub(super) fn check(bytes: &[u8], file: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Option<(String, u64)> {
+        match check(text.as_bytes(), Path::new("m.json")) {
+            Ok(()) => None,
+            Err(Error::TooLong { place, what, .. }) => match place.position {
+                Some(Position::Line(line)) => Some((what.to_owned(), line)),
+                other => panic!("{other:?}"),
+            },
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// What is deeper or longer than the limit is refused with its line, what reaches it is not.
+    #[test]
+    fn nesting_and_numbers_may_reach_their_limits() {
+        let (open, close) = ("[".repeat(JSON_DEPTH_LIMIT), "]".repeat(JSON_DEPTH_LIMIT));
+        assert_eq!(told(&format!("\n{open}{close}")), None);
+        assert_eq!(told(&format!("\n{{{open}{close}}}")), Some(("the nesting".into(), 2)));
+        // What was closed does not count, and closing what was never opened is not our matter.
+        assert_eq!(told(&"[]".repeat(1000)), None);
+        assert_eq!(told(&format!("]]]{open}")), None);
+        assert_eq!(told(&format!("{}[", "[{".repeat(JSON_DEPTH_LIMIT / 2))).unwrap().1, 1);
+        let digits = "7".repeat(JSON_NUMBER_LIMIT);
+        assert_eq!(told(&digits), None);
+        assert_eq!(told(&format!("{digits},{digits}.{digits}")), None);
+        assert_eq!(told(&format!("1,\n\n-{digits}0")), Some(("a number".into(), 3)));
+    }
+
+    /// In texts brackets and digits are letters; a quote behind a backslash does not end one.
+    #[test]
+    fn texts_have_no_limits() {
+        let long = format!("{}{}", "[".repeat(500), "1".repeat(5000));
+        assert_eq!(told(&format!("\"{long}\"")), None);
+        assert_eq!(told(&format!("\"\\\"{long}\"")), None);
+        assert_eq!(told(&format!("\"a\"{long}")).unwrap().0, "the nesting");
+        assert_eq!(told(&format!("\"\\\\\"{long}\"")).unwrap().0, "the nesting");
+        // Lines in texts count too.
+        assert_eq!(told(&format!("\"\n\n\"{long}")).unwrap().1, 3);
+    }
+}

@@ -123,7 +123,7 @@ impl Fingerprint {
 fn part(source: &Source) -> Result<Part> {
     let name = source.name();
     let fail = |error| Error::read(name, error);
-    let Some(path) = source.path() else {
+    let Some(path) = source.path()? else {
         let reason = "only files can be recognised again".into();
         return Err(Error::StaleCache { file: name.to_path_buf(), reason });
     };

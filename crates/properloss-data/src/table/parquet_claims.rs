@@ -29,7 +29,7 @@ pub(super) enum Bytes {
 
 impl Bytes {
     pub(super) fn open(source: &Source) -> Result<Self> {
-        Ok(match (source.path(), source) {
+        Ok(match (source.path()?, source) {
             (Some(path), _) => {
                 Self::File(File::open(path).map_err(|e| Error::read(source.name(), e))?)
             }
@@ -280,5 +280,62 @@ mod tests {
         assert!(footer(&beside, 0).is_ok());
         assert!(footer(&[1, 0], ROW_GROUPS).is_ok());
         says(footer(&[1, 0], ROW_GROUPS + 1), "more row groups");
+    }
+    /// Headers with long statistics are read in larger pieces, up to a limit.
+    #[test]
+    fn long_page_headers_are_read_whole() {
+        // Sizes first, then a text of so many bytes in a field that nobody asks for.
+        let long = |text: usize| {
+            let mut page = [&[0x15], &number(2)[..], &[0x15], &number(100)].concat();
+            page.extend([&[0x15], &number(40)[..], &[0x68], &number_of(text)].concat());
+            page.resize(page.len() + text, b'x');
+            page.push(0);
+            page.resize(page.len() + 40, 7);
+            page
+        };
+        for text in [4000, 4090, 5000, 70_000, 1 << 20] {
+            let pages = [long(text), page(200, 60, None, 60)].concat();
+            assert!(check(&pages, 260).is_ok(), "{text}");
+            assert!(matches!(check(&pages, 259), Err(Error::Memory { needed: 260, .. })));
+        }
+        refused(&long(HEADER_LIMIT + 1000), "does not decode");
+    }
+
+    /// A footer is asked for, sixteen times its bytes, before it is read.
+    #[test]
+    fn a_footer_is_held_against_the_budget() {
+        let file = [b"PAR1", &[0; 90][..], &[0x15, 2, 0], &93u32.to_le_bytes(), b"PAR1"].concat();
+        let ask = |file: &[u8], budget| {
+            let mut bytes = Bytes::Memory(file.into());
+            check_footer(&mut bytes, Path::new("a.parquet"), Budget::new(budget))
+        };
+        assert!(matches!(ask(&file, 93 * 16 - 1), Err(Error::Memory { needed: 1488, .. })));
+        // Its first byte ends the struct.
+        assert!(ask(&file, 93 * 16).is_ok());
+        // A footer longer than the file, a file that is no such file: left to the library.
+        let mut long = file.clone();
+        let at = long.len() - 8;
+        long[at..at + 4].copy_from_slice(&2000u32.to_le_bytes());
+        assert!(ask(&long, 0).is_ok());
+        for other in [&b""[..], b"PAR1", b"....PAR2"] {
+            assert!(ask(other, 0).is_ok());
+        }
+    }
+
+    /// The same bytes of a file and of memory, as many as there are.
+    #[test]
+    fn bytes_are_found_by_their_place() {
+        let path = std::env::temp_dir().join(format!("properloss-bytes-{}", std::process::id()));
+        std::fs::write(&path, b"0123456789").unwrap();
+        let memory = Source::memory("m", *b"0123456789");
+        for source in [Source::Path(path.clone()), memory] {
+            let mut bytes = Bytes::open(&source).unwrap();
+            assert_eq!(bytes.len().unwrap(), 10);
+            let places = [(0, 3), (7, 3), (8, 9), (10, 1), (99, 5)];
+            let found = places.map(|(start, count)| bytes.at(start, count).unwrap());
+            assert_eq!(found, [&b"012"[..], b"789", b"89", b"", b""]);
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(Bytes::open(&Source::Path(path)).is_err());
     }
 }

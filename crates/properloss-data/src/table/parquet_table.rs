@@ -88,7 +88,7 @@ impl ParquetTable {
         let source = &source.seekable(budget)?;
         let mut bytes = Bytes::open(source)?;
         check_footer(&mut bytes, &file, budget)?;
-        let reader: Box<dyn FileReader> = match (source.path(), source) {
+        let reader: Box<dyn FileReader> = match (source.path()?, source) {
             (Some(path), _) => {
                 let handle = File::open(path).map_err(|e| Error::read(&file, e))?;
                 if handle.metadata().map_err(|e| Error::read(&file, e))?.len() == 0 {
@@ -276,7 +276,7 @@ fn meaning(column: &ColumnDescriptor) -> Meaning {
         PhysicalType::BYTE_ARRAY => Meaning::Text,
         // The times of older programs, in nanoseconds whatever the schema says.
         PhysicalType::INT96 => Meaning::Date { per_second: None },
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => Meaning::Other(physical.to_string()),
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => Meaning::Other(physical.to_string().to_lowercase()),
     };
     let decimal = |scale| match physical {
         PhysicalType::INT32 | PhysicalType::INT64 => Meaning::Integer { unsigned: false, scale },

@@ -218,4 +218,83 @@ mod tests {
         assert_eq!(events(&nested(DEPTH)).unwrap().1.len(), DEPTH + 1);
         assert!(events(&nested(DEPTH + 1)).is_none());
     }
+    /// Every type has its length; what follows is found behind it.
+    #[test]
+    fn every_type_is_as_long_as_it_is() {
+        let seven = (vec![2], Event::Number(7));
+        let after = |field: &[u8]| {
+            let bytes = [field, &[0x15, 14, 0]].concat();
+            let (length, seen) = events(&bytes)?;
+            assert_eq!(length, bytes.len());
+            assert_eq!(seen.first(), Some(&(vec![], Event::Struct)));
+            Some(seen[1..].to_vec())
+        };
+        let only = Some(vec![seven.clone()]);
+        assert_eq!(after(&[0x11]), only, "true");
+        assert_eq!(after(&[0x12]), only, "false");
+        assert_eq!(after(&[0x13, 9]), only, "a byte");
+        assert_eq!(after(&[0x17, 1, 2, 3, 4, 5, 6, 7, 8]), only, "a double");
+        assert_eq!(after(&[0x18, 3, 1, 2, 3]), only, "a text");
+        assert_eq!(after(&[[0x1d].as_slice(), &[9; 16]].concat()), only, "an identifier");
+        for kind in [0x14, 0x16] {
+            let found = Some(vec![(vec![1], Event::Number(-2)), seven.clone()]);
+            assert_eq!(after(&[kind, 3]), found, "integers");
+        }
+        // A set is a list; truth values in one have a byte each.
+        for header in [0x19, 0x1a] {
+            let found = Some(vec![(vec![1], Event::List(3)), seven.clone()]);
+            assert_eq!(after(&[header, 0x31, 1, 0, 1]), found);
+            assert_eq!(after(&[header, 0x33, 1, 0, 1]), found);
+        }
+        // Fifteen elements and more have a length of their own.
+        let long = [[0x19, 0xf5, 15].as_slice(), &[2; 15]].concat();
+        let found = after(&long).unwrap();
+        assert_eq!((found.len(), &found[0]), (17, &(vec![1], Event::List(15))));
+        assert_eq!(found[1..16], vec![(vec![1, ELEMENT], Event::Number(1)); 15]);
+        for kind in [0x1e, 0x1f, 0x10] {
+            assert_eq!(after(&[kind, 0, 0, 0]), None, "{kind:x} is no type");
+        }
+    }
+
+    /// Fields are numbered by steps, or by a number of their own, up to the last of 2 bytes.
+    #[test]
+    fn fields_are_numbered_by_steps() {
+        let numbers = |bytes: &[u8]| {
+            let seen = events(bytes)?.1;
+            Some(seen[1..].iter().map(|(path, _)| path[0]).collect::<Vec<_>>())
+        };
+        // 1, 16 (a step of 15), 300 (its own number), 301.
+        assert_eq!(
+            numbers(&[0x15, 2, 0xf5, 2, 0x05, 0xd8, 0x04, 2, 0x15, 2, 0]).unwrap(),
+            [1, 16, 300, 301]
+        );
+        // 32767 is the last; a step beyond it, or a number of more bytes, makes no sense.
+        assert_eq!(numbers(&[0x05, 0xfe, 0xff, 0x03, 2, 0]).unwrap(), [32767]);
+        assert_eq!(numbers(&[0x05, 0xfe, 0xff, 0x03, 2, 0x15, 2, 0]), None);
+        assert_eq!(numbers(&[0x05, 0x80, 0x80, 0x04, 2, 0]), None);
+    }
+
+    #[test]
+    fn numbers_have_seven_bits_a_byte_and_a_sign() {
+        let number = |bytes: &[u8]| {
+            let seen = events(&[&[0x16], bytes, &[0]].concat())?.1;
+            match seen[..] {
+                [_, (_, Event::Number(number))] => Some(number),
+                _ => panic!("{seen:?}"),
+            }
+        };
+        for (bytes, expected) in [
+            (&[0][..], 0),
+            (&[1], -1),
+            (&[2], 1),
+            (&[0x7f], -64),
+            (&[0x80, 1], 64),
+            (&[0xff, 0xff, 0x03], -32768),
+            (&[0xfe, 0xff, 0xff, 0xff, 0x0f], i64::from(i32::MAX)),
+            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], i64::MIN),
+            (&[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], i64::MAX),
+        ] {
+            assert_eq!(number(bytes), Some(expected), "{bytes:x?}");
+        }
+    }
 }

@@ -81,3 +81,36 @@ impl Drop for Directory {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// Says to a test that it runs in a process of its own.
+pub const ALONE: &str = "PROPERLOSS_TEST_ALONE";
+
+/// Whether this is such a process.
+pub fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Runs one test of this program in a process of its own, with these bytes on its standard input, under
+/// the limits of a shell (`ulimit`), if any; hands over what it printed, once it has passed.
+#[cfg(unix)]
+#[track_caller]
+pub fn alone(module: &str, test: &str, limits: &str, input: &[u8]) -> String {
+    use std::process::{Command, Stdio};
+    // The name of a test begins below the name of its program.
+    let inner = module.split_once("::").map_or(String::new(), |(_, inner)| format!("{inner}::"));
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("{limits} exec \"$0\" \"$@\"")])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("{inner}{test}"), "--nocapture", "--test-threads", "1"])
+        .env(ALONE, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A child that ends early does not read all of it.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    said
+}
