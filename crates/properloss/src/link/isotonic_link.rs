@@ -14,9 +14,9 @@ use crate::error::{Error, Result, finite, require_at, same_length};
 pub struct IsotonicLink {
     z: Vec<f64>,
     u: Vec<f64>,
-    /// `int_{z_0}^{z_k} u`.
+    /// `∫_{z_0}^{z_k} u`.
     below: Vec<f64>,
-    /// `int_{z_k}^{z_K} (1 - u)`.
+    /// `∫_{z_k}^{z_K} (1 - u)`.
     above: Vec<f64>,
 }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(link.upper_potential(1.0), 1.125);
         assert_eq!(link.u_inverse(0.25), 0.0);
         assert_eq!(link.conjugate(0.25), 0.25 * 2.0 - link.potential(2.0));
-        // U(z) - z + U*(1) = int_z^inf (1 - u)
+        // U(z) - z + U*(1) = ∫_z^∞ (1 - u)
         let z = 0.7;
         assert!(
             (link.potential(z) - z + link.conjugate(1.0) - link.upper_potential(z)).abs() < 1e-15

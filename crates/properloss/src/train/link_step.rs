@@ -154,8 +154,8 @@ impl LinkStep {
     }
 }
 
-/// What the next target needs of this iteration, by row: `u_t⁻¹(y_hat_t)`, which are the scores before
-/// Step 1, or `y_hat_t`. The rows carry it.
+/// What the next target needs of this iteration, by row: `u_t⁻¹(ŷ_t)`, which are the scores before
+/// Step 1, or `ŷ_t`. The rows carry it.
 fn needs(options: &BregmanTron) -> Carry {
     match (options.target, options.objective) {
         (Target::Previous, LinkObjective::Bregman) => Carry::Scores,

@@ -4,7 +4,7 @@ use crate::chain::ScoreOrder;
 use crate::piecewise::PiecewiseAffine;
 use crate::sample::Sample;
 
-/// `E[(1 - y) int_{-inf}^z u + y int_z^inf (1 - u)]` in O(m + K), without a search for the pieces.
+/// `E[(1 - y) ∫_{-∞}^z u + y ∫_z^∞ (1 - u)]` in O(m + K), without a search for the pieces.
 ///
 /// The two integrals are running sums of positive terms: over the negatives from the left, over
 /// the positives from the right.
@@ -25,7 +25,7 @@ pub(super) fn mean_loss_sorted(
     (negatives + positives) / sample.total_weight()
 }
 
-/// `Σ ω int_{-inf}^z u`.
+/// `Σ ω ∫_{-∞}^z u`.
 fn negatives(knots: &PiecewiseAffine, z: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let (x, u) = (knots.x(), knots.y());
     let last = x.len() - 1;
@@ -50,7 +50,7 @@ fn negatives(knots: &PiecewiseAffine, z: &[f64], weight: impl Fn(usize) -> f64) 
     sum
 }
 
-/// `Σ ω int_z^inf (1 - u)`.
+/// `Σ ω ∫_z^∞ (1 - u)`.
 fn positives(knots: &PiecewiseAffine, z: &[f64], weight: impl Fn(usize) -> f64) -> f64 {
     let (x, u) = (knots.x(), knots.y());
     let last = x.len() - 1;
