@@ -315,6 +315,71 @@ fn isotonic_equals_the_chain_without_bounds() {
     assert_eq!(isotonic(&[9.0, 1.0], Some(&[0.0, 1.0])).unwrap(), [1.0, 1.0]);
     assert_eq!(isotonic(&[1.0, 9.0, 2.0], Some(&[1.0, 0.0, 1.0])).unwrap(), [1.0, 1.0, 2.0]);
     assert!(isotonic(&[], None).is_err());
+    // Violators of two pools become one: (1 + 5 + 3·2)/5 from the second on.
+    let pooled = isotonic(&[0.0, 1.0, 5.0, 2.0], Some(&[1.0, 1.0, 1.0, 3.0])).unwrap();
+    assert_eq!(pooled, [0.0, 1.0, 2.75, 2.75]);
+    let all = isotonic(&[4.0, 5.0, 0.0], Some(&[1.0, 1.0, 4.0])).unwrap();
+    assert_eq!(all, [1.5; 3]);
+    // Equal neighbours are one pool; points without any weight are 0.
+    assert_eq!(isotonic(&[1.0, 1.0, 1.0, 2.0], None).unwrap(), [1.0, 1.0, 1.0, 2.0]);
+    assert_eq!(isotonic(&[3.0, 4.0], Some(&[0.0, 0.0])).unwrap(), [0.0, 0.0]);
+}
+
+/// The largest targets and weights are taken, what is beyond them or no number is named.
+#[test]
+fn isotonic_regression_has_bounds() {
+    assert_eq!(isotonic(&[-1e100, 1e100], Some(&[1e100, 1.0])).unwrap(), [-1e100, 1e100]);
+    for bad in [f64::NAN, 1.1e100, -1.1e100, f64::INFINITY] {
+        match isotonic(&[0.0, bad], None) {
+            Err(Error::ElementOutOfDomain { what: "targets", index: 1, .. }) => {}
+            other => panic!("{bad}: {other:?}"),
+        }
+    }
+    for bad in [f64::NAN, 1.1e100, -1e-9, f64::INFINITY] {
+        match isotonic(&[0.0, 0.0, 1.0], Some(&[1.0, 1.0, bad])) {
+            Err(Error::ElementOutOfDomain { what: "weights", index: 2, .. }) => {}
+            other => panic!("{bad}: {other:?}"),
+        }
+    }
+    assert!(matches!(isotonic(&[0.0], Some(&[1.0, 1.0])), Err(Error::LengthMismatch { .. })));
+}
+
+/// Sums and means over rows of equal scores, by hand; a group without weight has the mean 0.
+#[test]
+fn groups_of_equal_scores_have_their_sums_and_means() {
+    let mut order = ScoreOrder::new();
+    order.update(&[2.0, -1.0, 2.0, 5.0, -1.0, 2.0]).unwrap();
+    assert_eq!(
+        (order.scores(), order.groups(), order.has_ties()),
+        (&[-1.0, 2.0, 5.0][..], 3, true)
+    );
+    assert_eq!(
+        (0..3).map(|g| order.rows(g).to_vec()).collect::<Vec<_>>(),
+        [vec![1, 4], vec![0, 2, 5], vec![3]]
+    );
+    let (weights, targets) = ([1.0, 0.0, 3.0, 0.5, 0.0, 4.0], [1.0, 7.0, 3.0, 9.0, 8.0, 0.5]);
+    let (mut sums, mut means) = (vec![9.0; 7], vec![9.0; 7]);
+    order.group_weights(Some(&weights), &mut sums).unwrap();
+    order.group_means(Some(&weights), |row| targets[row], &mut means).unwrap();
+    assert_eq!((&sums[..], &means[..]), (&[0.0, 8.0, 0.5][..], &[0.0, 12.0 / 8.0, 9.0][..]));
+    order.group_weights(None, &mut sums).unwrap();
+    order.group_means(None, |row| targets[row], &mut means).unwrap();
+    assert_eq!((&sums[..], &means[..]), (&[2.0, 3.0, 1.0][..], &[7.5, 1.5, 9.0][..]));
+    let mut rows = [0.0; 6];
+    order.scatter(&[10.0, 20.0, 30.0], &mut rows).unwrap();
+    assert_eq!(rows, [20.0, 10.0, 20.0, 30.0, 10.0, 20.0]);
+    assert!(order.scatter(&[1.0; 2], &mut rows).is_err());
+    assert!(order.scatter(&[1.0; 3], &mut [0.0; 5]).is_err());
+    assert!(order.group_weights(Some(&weights[..5]), &mut sums).is_err());
+    assert!(order.group_means(Some(&weights[..5]), |_| 0.0, &mut means).is_err());
+    assert!(order.group_means_into(None, |_| 0.0, &mut [0.0; 2]).is_err());
+    // Without ties every row is a group.
+    order.update(&[3.0, 1.0, 2.0]).unwrap();
+    assert_eq!((order.groups(), order.has_ties()), (3, false));
+    assert_eq!((order.rows(0), order.rows(2), order.order()), (&[1][..], &[0][..], &[1, 2, 0][..]));
+    order.group_means(Some(&[0.0, 5.0, 1.0]), |row| targets[row], &mut means).unwrap();
+    order.group_weights(Some(&[0.0, 5.0, 1.0]), &mut sums).unwrap();
+    assert_eq!((&sums[..], &means[..]), (&[5.0, 1.0, 0.0][..], &[7.0, 3.0, 1.0][..]));
 }
 
 #[test]
@@ -322,6 +387,12 @@ fn minimal_top_is_the_ramp() {
     let y = minimal_top(&[1.0, 2.0, 4.0], 0.1, 0.2, 1.0).unwrap();
     assert!(y.iter().zip([0.2, 0.3, 0.5]).all(|(a, b)| (a - b).abs() < 1e-15));
     assert!(matches!(minimal_top(&[0.0, 10.0], 0.2, 0.0, 1.0), Err(Error::InfeasibleSlope { .. })));
+    // The last value may be at the top, by rounding too; a flat ramp stays where it begins.
+    assert_eq!(minimal_top(&[-3.0, 7.0], 0.1, 0.0, 1.0).unwrap(), [0.0, 1.0]);
+    assert_eq!(minimal_top(&[5.0, 5.0, 9.0], 0.0, 0.25, 1.0).unwrap(), [0.25; 3]);
+    assert!(matches!(minimal_top(&[], 0.1, 0.0, 1.0), Err(Error::TooShort { .. })));
+    assert!(matches!(minimal_top(&[1.0, 0.0], 0.1, 0.0, 1.0), Err(Error::NotSorted { .. })));
+    assert!(minimal_top(&[0.0, 1.0], -0.1, 0.0, 1.0).is_err());
 }
 
 /// Definition 2 on every piece, up to the rounding of a difference over a width.

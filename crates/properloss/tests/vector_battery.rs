@@ -484,3 +484,28 @@ fn ranking_by_one_class_is_not_kept() {
     let (a, b) = ([0.0, 0.0, -40.0], [0.0, -0.5, -0.5]);
     assert!(first(1.0, a) > first(1.0, b) && first(4.0, a) < first(4.0, b));
 }
+
+/// A ramp at its knots, between them, and where there are no more scores.
+#[test]
+fn a_ramp_runs_from_0_to_1() {
+    let ramp = Ramp::new(vec![0.0, 0.2, 0.5, 1.0], vec![0.0, 0.1, 0.8, 1.0]).unwrap();
+    let logit = |p: f64| (p / (1.0 - p)).ln();
+    for (p, r, slope) in
+        [(0.1, 0.05, 0.5), (0.35, 0.45, 7.0 / 3.0), (0.75, 0.9, 0.4), (0.999, 0.9996, 0.4)]
+    {
+        let (found, rest) = ramp.at(logit(p));
+        assert!((found - r).abs() < 1e-14 && (rest - (1.0 - r)).abs() < 1e-14, "{p}: {found}");
+        let derivative = slope * p * (1.0 - p);
+        assert!((ramp.derivative(logit(p)) - derivative).abs() < 1e-14, "{p}");
+    }
+    assert_eq!(ramp.at(f64::NEG_INFINITY), (0.0, 1.0));
+    assert_eq!(ramp.at(f64::INFINITY), (1.0, 0.0));
+    assert_eq!([-f64::INFINITY, f64::INFINITY].map(|u| ramp.derivative(u)), [0.0, 0.0]);
+    // The potential climbs by the mean of r: ∫ r(σ(u)) du over a straight piece, by the trapezium.
+    let (low, high) = (logit(0.3), logit(0.4));
+    let steps = 10_000;
+    let h = (high - low) / f64::from(steps);
+    let middle: f64 = (0..steps).map(|i| ramp.at(low + (f64::from(i) + 0.5) * h).0).sum();
+    let climbed = ramp.potential(high) - ramp.potential(low);
+    assert!((climbed - middle * h).abs() < 1e-9, "{climbed} {}", middle * h);
+}

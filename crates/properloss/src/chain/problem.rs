@@ -361,6 +361,38 @@ mod tests {
         }
     }
 
+    /// The steepest slope that there is room for is accepted, however it and its climb are rounded, at any
+    /// place and size of the bounds; what is steeper by more than rounding is not.
+    #[test]
+    fn the_steepest_slope_is_accepted_however_it_is_rounded() {
+        let mut state = 5u64;
+        let mut unit = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        let targets = [0.0; 2];
+        for place in [0.0, 1.0, -1.0, 1e6, -1e6] {
+            for _ in 0..2000 {
+                let lo = place * (1.0 + unit()) + unit();
+                let top = lo + unit();
+                let scores = [0.0, 10.0 * unit()];
+                let n = (top - lo) / scores[1];
+                let of = |n: f64| {
+                    ChainProblem::new(&scores, Objective::Quadratic { targets: &targets })
+                        .with_slopes(n, f64::INFINITY)
+                        .with_first(lo, top)
+                        .with_last(lo, top)
+                        .validate()
+                        .map(|_| ())
+                };
+                assert!(of(n).is_ok(), "{lo} {top} {n}");
+                let rounding = 40.0 * f64::EPSILON * (lo.abs() + top.abs() + 1.0) / scores[1];
+                let steep = n + rounding + 1e-12 * n;
+                assert!(matches!(of(steep), Err(Error::InfeasibleSlope { .. })), "{lo} {top} {n}");
+            }
+        }
+    }
+
     #[test]
     fn weights_targets_and_scores_are_checked() {
         let weighted = |w: &'static [f64]| problem().with_weights(w).validate();

@@ -141,3 +141,69 @@ fn golden_section(
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The least value is found between the ends, at an end, or was known before.
+    #[test]
+    fn golden_sections_find_the_least_value() {
+        let (x, value) = golden_section(|x| (x - 0.3) * (x - 0.3) + 2.0, 0.0, 1.0, (0.9, 2.36));
+        assert!((x - 0.3).abs() < 1e-7 && (value - 2.0).abs() < 1e-14, "{x} {value}");
+        let (x, value) = golden_section(|x| x, 0.25, 1.0, (1.0, 1.0));
+        assert!((x - 0.25).abs() < 1e-9 && x >= 0.25 && value == x, "{x} {value}");
+        let (x, value) = golden_section(|x| -x, 0.25, 1.0, (0.25, -0.25));
+        assert!((x - 1.0).abs() < 1e-9 && x <= 1.0 && value == -x, "{x} {value}");
+        assert_eq!(golden_section(|x| x * x, -1.0, 1.0, (5.0, -1.0)), (5.0, -1.0));
+        assert_eq!(golden_section(|_| 1.0, 0.0, 1.0, (0.75, 1.0)), (0.75, 1.0), "not beaten");
+    }
+
+    #[test]
+    fn risks_are_expected_losses() {
+        let losses = PartialLosses::new(|p| 8.0 * p, |p| 1.0 - p);
+        assert_eq!((losses.negative(0.5), losses.positive(0.25)), (4.0, 0.75));
+        assert_eq!(losses.risk(0.25, 0.5), 0.25 * 0.5 + 0.75 * 4.0);
+        // What cannot happen costs nothing, though it were infinite.
+        let endless = PartialLosses::new(|_| f64::INFINITY, |_| f64::INFINITY);
+        let (never, sure) = (PartialLosses::new(|_| 2.0, |_| f64::INFINITY), (1.0, 0.5));
+        assert_eq!(never.risk(0.0, 0.5), 2.0);
+        assert_eq!(PartialLosses::new(|_| f64::INFINITY, |_| 3.0).risk(sure.0, sure.1), 3.0);
+        assert_eq!(endless.risk(0.5, 0.5), f64::INFINITY);
+    }
+
+    /// `ℓ_1 = (1 - p)²`, `ℓ_0 = k p²`: the best answer is `π / (π + k (1 - π))`, of the risk
+    /// `k π (1 - π) / (π + k (1 - π))`. The worst rate and the lie that pays there are found.
+    #[test]
+    fn the_largest_violation_is_the_one_by_hand() {
+        for k in [4.0, 0.5, 1.001] {
+            let losses = PartialLosses::new(move |p| k * p * p, |p| (1.0 - p) * (1.0 - p));
+            let found = check_properness(&losses, 300).unwrap();
+            let violation = |pi: f64| {
+                let honest = pi * (1.0 - pi) * (1.0 - pi) + (1.0 - pi) * k * pi * pi;
+                honest - k * pi * (1.0 - pi) / (pi + k * (1.0 - pi))
+            };
+            let worst = (1..10_000).map(|i| violation(f64::from(i) / 1e4)).fold(0.0, f64::max);
+            assert!((found.largest_violation - worst).abs() < 1e-3 * worst, "{found:?} {worst}");
+            let by_hand = violation(found.pi);
+            assert!((found.largest_violation - by_hand).abs() < 1e-15, "{found:?} {by_hand}");
+            let lie = found.pi / (found.pi + k * (1.0 - found.pi));
+            assert!((found.p - lie).abs() < 1e-6, "{found:?} {lie}");
+            let (pi, scale) = (found.pi, losses.risk(found.pi, found.pi));
+            assert!((found.rounding / (32.0 * f64::EPSILON * scale) - 1.0).abs() < 1e-12, "{pi}");
+            assert!(!found.is_proper());
+        }
+    }
+
+    /// A risk that has no value, or no bound, is the largest violation, told where it is.
+    #[test]
+    fn risks_without_a_value_or_a_bound_are_violations() {
+        let hole = |p: f64| if (0.4..0.6).contains(&p) { f64::NAN } else { p };
+        let found = check_properness(&PartialLosses::new(hole, |p| 1.0 - p), 50).unwrap();
+        assert!(found.largest_violation == f64::INFINITY && !found.is_proper());
+        assert!((0.4..0.6).contains(&found.p), "{found:?}");
+        let bottomless = |p: f64| if p > 0.9 { f64::NEG_INFINITY } else { p };
+        let found = check_properness(&PartialLosses::new(bottomless, |p| 1.0 - p), 50).unwrap();
+        assert!(found.largest_violation == f64::INFINITY && found.p > 0.9, "{found:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! u, its derivative, its inverse, U and U*.
 
-use properloss::link::{InverseLink, IsotonicLink, Sigmoid};
+use properloss::link::{ClippedLine, InverseLink, IsotonicLink, Sigmoid};
 use proptest::prelude::*;
 
 use crate::{EPS, any_link, config, near, piecewise, probability, range, registered, score};
@@ -210,6 +210,34 @@ proptest! {
         prop_assert_eq!(out, [Sigmoid.u(z), Sigmoid.u(w)]);
     }
 
+    /// The upper potential of the trait is `U(z) - z + U*(1)`, also where `U*(1)` is not 0.
+    #[test]
+    fn the_default_upper_potential_counts_the_conjugate_of_1(z in -5.0..5.0f64, a in 0.2..3.0f64, c in 0.0..1.0f64) {
+        #[derive(Debug)]
+        struct Line(ClippedLine);
+        impl InverseLink for Line {
+            fn u(&self, z: f64) -> f64 {
+                self.0.u(z)
+            }
+            fn derivative(&self, z: f64) -> f64 {
+                self.0.derivative(z)
+            }
+            fn u_inverse(&self, p: f64) -> f64 {
+                self.0.u_inverse(p)
+            }
+            fn potential(&self, z: f64) -> f64 {
+                self.0.potential(z)
+            }
+            fn conjugate(&self, p: f64) -> f64 {
+                self.0.conjugate(p)
+            }
+        }
+        let line = Line(ClippedLine::new(a, c).unwrap());
+        let size = 1.0 + z.abs() + 1.0 / a;
+        near!(line.upper_potential(z), line.0.upper_potential(z), C * EPS * size, "at {z}");
+        near!(line.u_inverse_of_complement(c), line.0.u_inverse(1.0 - c), C * EPS * size, "at {c}");
+    }
+
     /// Many scores at once, sorted or not, give the same bits as one by one.
     #[test]
     fn slices_and_merging(link in piecewise(), mut z in prop::collection::vec(-30.0..40.0f64, 0..300)) {
@@ -327,4 +355,18 @@ fn huge_scores_and_ends() {
         ];
         assert!(values.iter().all(|value| value.is_nan()), "{link:?} {values:?}");
     }
+}
+
+/// The line between two scores reaches 0 and 1 there and nowhere else.
+#[test]
+fn a_line_runs_between_two_scores() {
+    for (low, high) in [(-1.0, 3.0), (2.0, 2.5), (-8.0, -4.0), (0.0, 1.0)] {
+        let line = ClippedLine::between(low, high).unwrap();
+        assert_eq!(line.support(), (low, high));
+        assert_eq!((line.u(low), line.u(high)), (0.0, 1.0));
+        assert_eq!((line.u(low - 1.0), line.one_minus_u(high + 1.0)), (0.0, 0.0));
+        let middle = 0.5 * (low + high);
+        assert_eq!((line.u(middle), line.a()), (0.5, 1.0 / (high - low)));
+    }
+    assert!(ClippedLine::between(1.0, 1.0).is_err() && ClippedLine::between(2.0, 1.0).is_err());
 }
