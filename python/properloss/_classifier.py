@@ -217,12 +217,12 @@ class ProperLossClassifier(ProperClassifier):
             return self
         rows, classes, labels, weights = training_input(self, X, y, sample_weight, several=True)
         assert not isinstance(sample_weight, str)
-        _, all_labels = np.unique(np.asarray(y), return_inverse=True)
-        folds = engine_folds(
-            self.cv, np.ravel(all_labels), groups, self.random_state, sample_weight
-        )
-        # Rows of weight 0 are gone by now.
+        # Rows of weight 0 are gone by now; the folds are dealt among all.
         kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
+        all_rows, all_labels = np.size(y), labels
+        if all_rows > len(labels):
+            all_labels = np.ravel(np.unique(np.asarray(y), return_inverse=True)[1])
+        folds = engine_folds(self.cv, all_labels, groups, self.random_state, sample_weight)
         if folds["folds"] is not None and weights is not None:
             folds["folds"] = np.ascontiguousarray(folds["folds"][kept])
         weights = meant_weights(weights, self.weights, type(self).__name__)
@@ -233,7 +233,7 @@ class ProperLossClassifier(ProperClassifier):
             end_of_fit = self._start_callbacks(
                 cast("_core.Task", {}), X, y, sample_weight, classes
             )
-            held_out: NDArray[Any] = np.full((np.size(all_labels), len(classes)), np.nan)
+            held_out: NDArray[Any] = np.full((all_rows, len(classes)), np.nan)
             with not_finite_explained(self, rows):
                 held_out[kept] = _multiclass.fit(self, rows, labels, weights, class_weight, folds)
             results: dict[str, Any] = getattr(self, "cv_results_")
@@ -251,7 +251,7 @@ class ProperLossClassifier(ProperClassifier):
             self._forget_bound()
         if len(set(class_weight)) > 1:
             self._restore_prior(fit, labels, weights, folds)
-        held_out = np.full(np.size(all_labels), np.nan)
+        held_out = np.full(all_rows, np.nan)
         held_out[kept] = fit.held_out_scores
         self.cv_results_["held_out_scores"] = held_out
         if line is not None:

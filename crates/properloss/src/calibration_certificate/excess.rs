@@ -4,7 +4,7 @@ use std::ops::Add;
 
 use rayon::prelude::*;
 
-use super::rows::{Fold, Row};
+use super::rows::{Every, Fold, Row};
 
 /// `E_c`: excess losses, summed. Where the probabilities increase with the score neither is negative:
 /// isotonic regression is at least as good for every proper loss.
@@ -25,7 +25,7 @@ impl Add for Excess {
 
 /// The excess of the folds under their own labels: by all threads, added in their order.
 pub(super) fn total_excess(folds: &[Fold]) -> Excess {
-    let of_fold = |fold: &Fold| excess(&fold.rows, |_, row| row.positive);
+    let of_fold = |fold: &Fold| excess(fold.rows.all(), |_, row| row.positive);
     let parts: Vec<Excess> = folds.par_iter().map(of_fold).collect();
     parts.into_iter().fold(Excess::default(), |a, b| a + b)
 }
@@ -48,15 +48,16 @@ pub(super) struct Pool {
 
 /// Isotonic regression of labels on rows in increasing order of their scores; rows of one score
 /// are never apart. The values `positive/weight` increase. O(rows).
-pub(super) fn pool(rows: &[Row], label: impl Fn(usize, &Row) -> bool) -> Vec<Pool> {
+pub(super) fn pool(rows: Every<'_>, label: impl Fn(usize, &Row) -> bool) -> Vec<Pool> {
     let mut pools: Vec<Pool> = Vec::new();
     let mut start = 0;
     while start < rows.len() {
+        let score = rows.row(start).score;
         let mut next = Pool { weight: 0.0, positive: 0.0, end: start };
-        while next.end < rows.len() && rows[next.end].score == rows[start].score {
-            let row = &rows[next.end];
+        while next.end < rows.len() && rows.row(next.end).score == score {
+            let row = rows.row(next.end);
             next.weight += row.weight;
-            next.positive += if label(next.end, row) { row.weight } else { 0.0 };
+            next.positive += if label(next.end, &row) { row.weight } else { 0.0 };
             next.end += 1;
         }
         start = next.end;
@@ -74,14 +75,15 @@ pub(super) fn pool(rows: &[Row], label: impl Fn(usize, &Row) -> bool) -> Vec<Poo
 }
 
 /// The excess under any labels.
-pub(super) fn excess(rows: &[Row], label: impl Fn(usize, &Row) -> bool) -> Excess {
+pub(super) fn excess(rows: Every<'_>, label: impl Fn(usize, &Row) -> bool) -> Excess {
     let (mut log, mut brier, mut start) = (0.0, 0.0, 0);
     for pool in pool(rows, &label) {
         let fitted = pool.positive / pool.weight;
-        for (i, row) in rows.iter().enumerate().take(pool.end).skip(start) {
+        for i in start..pool.end {
+            let row = rows.row(i);
             let (v, w) = (row.probability, row.weight);
             let (ratio, y) =
-                if label(i, row) { (fitted / v, 1.0) } else { ((1.0 - fitted) / (1.0 - v), 0.0) };
+                if label(i, &row) { (fitted / v, 1.0) } else { ((1.0 - fitted) / (1.0 - v), 0.0) };
             log += w * ratio.ln();
             // (y - v)² - (y - p)²
             brier += w * (fitted - v) * (2.0 * y - v - fitted);

@@ -78,8 +78,8 @@ pub(crate) struct Forecasts<'a> {
 }
 
 impl Forecasts<'_> {
-    /// The bound for a fitted model with these probabilities, and for its held-out ones.
-    pub fn bound(&self, fitted: &[f64], held_out: &[f64], confidence: f64) -> Result<FitBound> {
+    /// The bound for the forecasts; for other probabilities of the rows, [`Self::near`].
+    pub fn bound(&self, confidence: f64) -> Result<FitBound> {
         super::check_confidence(confidence)?;
         let columns = Columns {
             scores: self.scores,
@@ -103,21 +103,21 @@ impl Forecasts<'_> {
         let excess = total_excess(&folds);
         let mass: f64 = folds.iter().map(Fold::mass).sum();
         let largest = evidence::largest(&components, excess, count, log_delta, false);
-        let forecast_rms = (largest / mass).sqrt();
-        let near = |p: &[f64]| (forecast_rms + self.distance(p)).min(1.0);
-        let ((rms, held_out_rms), against_monotone) = rayon::join(
-            || rayon::join(|| near(fitted), || near(held_out)),
-            || monotonicity::evidence(&folds, |k| dealt[k] + choice),
-        );
+        let forecast_rms = (largest / mass).sqrt().min(1.0);
         Ok(FitBound {
             confidence,
             rows: folds.iter().map(Fold::rows).sum(),
             folds: folds.len(),
-            rms,
-            held_out_rms,
-            forecast_rms: forecast_rms.min(1.0),
-            against_monotone,
+            rms: forecast_rms,
+            held_out_rms: forecast_rms,
+            forecast_rms,
+            against_monotone: monotonicity::evidence(&folds, |k| dealt[k] + choice),
         })
+    }
+
+    /// `rms(p - η) <= rms(p - q) + rms(q - η)`.
+    pub fn near(&self, bound: &FitBound, p: &[f64]) -> f64 {
+        (bound.forecast_rms + self.distance(p)).min(1.0)
     }
 
     /// `rms(p - q)`, weighted as the rows are.

@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use super::excess::pool;
-use super::rows::{Fold, Row};
+use super::rows::{Every, Fold};
 
 /// Numbers of bins that are tried.
 const BINS: [usize; 5] = [3, 6, 12, 24, 48];
@@ -22,13 +22,12 @@ pub(super) fn evidence(folds: &[Fold], price: impl Fn(usize) -> f64) -> f64 {
 }
 
 fn of_fold(fold: &Fold) -> f64 {
-    let half = |odd: usize| fold.rows.iter().skip(odd).step_by(2).copied().collect::<Vec<Row>>();
-    let halves = [half(0), half(1)];
-    if halves[1].is_empty() {
+    if fold.rows() < 2 {
         return 1.0;
     }
+    let (even, odd) = (fold.rows.every(0, 2), fold.rows.every(1, 2));
     let mut sum = 0.0;
-    for (proposing, judging) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
+    for (proposing, judging) in [(even, odd), (odd, even)] {
         let best = log_likelihood_of_pools(judging);
         for bins in BINS {
             sum += (proposed(proposing, judging, bins) - best).exp();
@@ -37,7 +36,7 @@ fn of_fold(fold: &Fold) -> f64 {
     sum / (2 * BINS.len()) as f64
 }
 
-fn log_likelihood_of_pools(rows: &[Row]) -> f64 {
+fn log_likelihood_of_pools(rows: Every<'_>) -> f64 {
     let entropy = |part: f64, whole: f64| if part > 0.0 { part * (part / whole).ln() } else { 0.0 };
     pool(rows, |_, row| row.positive)
         .iter()
@@ -46,20 +45,20 @@ fn log_likelihood_of_pools(rows: &[Row]) -> f64 {
 }
 
 /// The log-likelihood of the judging rows under the bin frequencies of the proposing ones.
-fn proposed(proposing: &[Row], judging: &[Row], bins: usize) -> f64 {
+fn proposed(proposing: Every<'_>, judging: Every<'_>, bins: usize) -> f64 {
     let size = proposing.len().div_ceil(bins);
-    let parts: Vec<(f64, f64)> = proposing
-        .chunks(size)
-        .map(|rows| {
-            let weight: f64 = rows.iter().map(|row| row.weight).sum();
-            let positive: f64 = rows.iter().filter(|row| row.positive).map(|row| row.weight).sum();
-            (rows[rows.len() - 1].score, (positive + 0.5) / (weight + 1.0))
-        })
-        .collect();
+    let part = |start: usize| {
+        let end = proposing.len().min(start + size);
+        let rows = || (start..end).map(|i| proposing.row(i));
+        let weight: f64 = rows().map(|row| row.weight).sum();
+        let positive: f64 = rows().filter(|row| row.positive).map(|row| row.weight).sum();
+        (proposing.row(end - 1).score, (positive + 0.5) / (weight + 1.0))
+    };
+    let parts: Vec<(f64, f64)> = (0..proposing.len()).step_by(size).map(part).collect();
     // Weight of the positives and the negatives of every bin.
     let mut judged = vec![[0.0; 2]; parts.len()];
     let mut bin = 0;
-    for row in judging {
+    for row in judging.rows() {
         while bin + 1 < parts.len() && row.score > parts[bin].0 {
             bin += 1;
         }

@@ -4,12 +4,10 @@
 //! excess to be expected, which labels drawn from the probabilities themselves tell.
 
 use super::excess::{Excess, excess};
-use super::rows::{Fold, Row};
+use super::rows::Fold;
 
 /// So many draws of labels; their mean excess is known to a few per cent.
 const DRAWS: u64 = 8;
-/// Of a fold at most so many rows are used: the excess of right probabilities grows with the cube root.
-const MAX_ROWS: usize = 1000;
 /// The share of the component that the draws prefer; the other is there for surprises.
 const FAVOURITE: f64 = 0.9;
 
@@ -69,18 +67,12 @@ pub(super) fn components(folds: &[Fold], log_delta: f64, regret: f64) -> [Compon
 fn expected_excess(folds: &[Fold]) -> Excess {
     let mut expected = Excess::default();
     for (k, fold) in folds.iter().enumerate() {
-        let stride = fold.rows().div_ceil(MAX_ROWS);
-        let rows: Vec<Row> = fold
-            .rows
-            .iter()
-            .step_by(stride)
-            .map(|row| Row { probability: row.reference, ..*row })
-            .collect();
+        let rows = fold.sample.all();
         let mut sum = Excess::default();
         for draw in 0..DRAWS {
             let seed = (k as u64 * DRAWS + draw) << 40;
             let label = |i: usize, p: f64| unit(seed.wrapping_add(i as u64)) < p;
-            sum = sum + excess(&rows, |i, row| label(i, row.probability)).at_least_zero();
+            sum = sum + excess(rows, |i, row| label(i, row.probability)).at_least_zero();
         }
         let scale = (fold.rows() as f64 / rows.len() as f64).cbrt() / DRAWS as f64;
         expected = expected + Excess { log: scale * sum.log, brier: scale * sum.brier };

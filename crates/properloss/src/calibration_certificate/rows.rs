@@ -6,6 +6,10 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result, binary_labels, each, row_weights, same_length};
 
+/// Of a fold at most so many rows decide which e-values are mixed: the excess of right probabilities grows with
+/// the cube root of the rows.
+const MAX_SAMPLE: usize = 1000;
+
 /// Probabilities with the labels they have not seen. *Invariant*: equal lengths, at least one row of
 /// positive weight, probabilities in `[0, 1]`, labels 0 or 1, weights finite and not negative.
 #[derive(Debug, Clone, Copy)]
@@ -69,36 +73,24 @@ pub(super) struct Columns<'a> {
 
 /// The folds that have rows of positive weight. Weights are divided by the largest.
 pub(super) fn by_fold(columns: &Columns<'_>) -> Vec<Fold> {
-    let Columns { scores, probabilities, references, labels, weights, folds } = *columns;
+    let Columns { scores, weights, folds, .. } = *columns;
     let scale = weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
     // Each thread sees all rows and takes those of its folds.
     let shares = rayon::current_num_threads();
     let gathered = |share: usize| {
-        let mut parts = BTreeMap::<u32, Vec<(f64, usize)>>::new();
+        let mut parts = BTreeMap::<u32, Vec<usize>>::new();
         for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
             let fold = folds.map_or(0, |folds| folds[i]);
             if fold as usize % shares == share {
-                // -0 and 0 are one score.
-                parts.entry(fold).or_default().push((scores[i] + 0.0, i));
+                parts.entry(fold).or_default().push(i);
             }
         }
         parts
     };
-    let parts: BTreeMap<u32, Vec<(f64, usize)>> =
+    let parts: BTreeMap<u32, Vec<usize>> =
         (0..shares).into_par_iter().flat_map_iter(gathered).collect();
-    let sorted = |mut part: Vec<(f64, usize)>| {
-        part.sort_unstable_by(|(s, i), (t, j)| s.total_cmp(t).then(i.cmp(j)));
-        let row = |(score, i): (f64, usize)| Row {
-            score,
-            probability: probabilities[i],
-            reference: references[i],
-            positive: labels[i] == 1,
-            weight: weights.map_or(1.0, |weights| weights[i] / scale),
-        };
-        Fold { rows: part.into_iter().map(row).collect() }
-    };
-    let parts: Vec<Vec<(f64, usize)>> = parts.into_values().collect();
-    parts.into_par_iter().map(sorted).collect()
+    let parts: Vec<Vec<usize>> = parts.into_values().collect();
+    parts.into_par_iter().map(|part| Fold::new(columns, scale, part)).collect()
 }
 
 /// One held-out row.
@@ -107,29 +99,98 @@ pub(super) struct Row {
     /// What the row is ordered by; rows of one score are never apart.
     pub score: f64,
     pub probability: f64,
-    /// A probability that no label of the fold had a part in.
-    pub reference: f64,
     pub positive: bool,
     /// In `(0, 1]`.
     pub weight: f64,
 }
 
-/// The rows of one fold by increasing score. *Invariant*: not empty.
+/// Rows by increasing score, a column each: 17 bytes a row where all have the same weight.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sorted {
+    scores: Vec<f64>,
+    probabilities: Vec<f64>,
+    positive: Vec<bool>,
+    /// None: all 1.
+    weights: Option<Vec<f64>>,
+}
+
+impl Sorted {
+    pub fn all(&self) -> Every<'_> {
+        self.every(0, 1)
+    }
+
+    /// Every `step`-th row from `first` on.
+    pub fn every(&self, first: usize, step: usize) -> Every<'_> {
+        Every { sorted: self, first, step }
+    }
+}
+
+/// Some of the rows, in their order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Every<'a> {
+    sorted: &'a Sorted,
+    first: usize,
+    step: usize,
+}
+
+impl<'a> Every<'a> {
+    pub fn len(&self) -> usize {
+        self.sorted.scores.len().saturating_sub(self.first).div_ceil(self.step)
+    }
+
+    pub fn row(&self, i: usize) -> Row {
+        let (Sorted { scores, probabilities, positive, weights }, i) =
+            (self.sorted, self.first + i * self.step);
+        Row {
+            score: scores[i],
+            probability: probabilities[i],
+            positive: positive[i],
+            weight: weights.as_ref().map_or(1.0, |weights| weights[i]),
+        }
+    }
+
+    pub fn rows(self) -> impl Iterator<Item = Row> + 'a {
+        (0..self.len()).map(move |i| self.row(i))
+    }
+}
+
+/// The rows of one fold. *Invariant*: not empty.
 #[derive(Debug, Clone)]
 pub(super) struct Fold {
-    pub rows: Vec<Row>,
+    pub rows: Sorted,
+    /// At most [`MAX_SAMPLE`] of them, evenly spaced, with the references in the place of the probabilities.
+    pub sample: Sorted,
 }
 
 impl Fold {
+    fn new(columns: &Columns<'_>, scale: f64, part: Vec<usize>) -> Self {
+        let Columns { scores, probabilities, references, labels, weights, .. } = *columns;
+        // -0 and 0 are one score.
+        let mut order: Vec<(f64, usize)> = part.iter().map(|&i| (scores[i] + 0.0, i)).collect();
+        drop(part);
+        order.sort_unstable_by(|(s, i), (t, j)| s.total_cmp(t).then(i.cmp(j)));
+        let sorted = |step: usize, probabilities: &[f64]| {
+            let chosen = || order.iter().step_by(step);
+            Sorted {
+                scores: chosen().map(|&(score, _)| score).collect(),
+                probabilities: chosen().map(|&(_, i)| probabilities[i]).collect(),
+                positive: chosen().map(|&(_, i)| labels[i] == 1).collect(),
+                weights: weights.map(|w| chosen().map(|&(_, i)| w[i] / scale).collect()),
+            }
+        };
+        let sample = sorted(order.len().div_ceil(MAX_SAMPLE), references);
+        Self { rows: sorted(1, probabilities), sample }
+    }
+
     pub fn rows(&self) -> usize {
-        self.rows.len()
+        self.rows.scores.len()
     }
 
     pub fn positives(&self) -> usize {
-        self.rows.iter().filter(|row| row.positive).count()
+        self.rows.positive.iter().filter(|&&positive| positive).count()
     }
 
     pub fn mass(&self) -> f64 {
-        self.rows.iter().map(|row| row.weight).sum()
+        self.rows.all().rows().map(|row| row.weight).sum()
     }
 }

@@ -68,21 +68,19 @@ impl ProperLoss {
         }
         let rows = sample.rows();
         same_length(("held_out_scores", fit.held_out_scores.len()), ("rows", rows))?;
-        let each = (0..rows).into_par_iter().with_min_len(TASK_ROWS);
-        let weights: Vec<f64> = each.map(|i| sample.weight(i)).collect();
         let sigmoid = each_of(&fit.point_scores, |&s| inside(Sigmoid.u(s)));
-        let held_out = each_of(&fit.held_out_scores, |&z| fit.link.u(z));
-        let fitted = fit.probabilities(&sample.matrix())?;
         let scored = Scored {
             scores: &fit.point_scores,
             maps: vec![sigmoid],
             labels: sample.labels(),
-            weights: &weights,
+            weights: sample.weights(),
             folds: &fit.folds,
             first: FIRST_OF_LOG_ODDS,
         };
         let choices = self.grid.len() * self.scalings.len() + 1;
-        scored.bound(choices, &fitted, &held_out, confidence).map(Some)
+        let fitted = || fit.probabilities(&sample.matrix());
+        let held_out = || Ok(each_of(&fit.held_out_scores, |&z| fit.link.u(z)));
+        scored.bound(choices, fitted, held_out, confidence).map(Some)
     }
 }
 
@@ -97,7 +95,7 @@ impl Calibration {
         folds: Option<&[u32]>,
         confidence: f64,
     ) -> Result<FitBound> {
-        let fitted = self.probabilities(scores)?;
+        let fitted = || self.probabilities(scores);
         let ones = vec![1.0; scores.len()];
         let weights = weights.unwrap_or(&ones);
         super::calibrator::check(scores, labels, weights)?;
@@ -106,8 +104,9 @@ impl Calibration {
         let folds = folds.unwrap_or(&one_fold);
         same_length(("folds", folds.len()), ("scores", scores.len()))?;
         let maps = fixed_maps(&z, weights);
+        let weights = Some(weights);
         let scored = Scored { maps, scores: &z, labels, weights, folds, first: FIRST };
-        scored.bound(1, &fitted, &fitted, confidence)
+        scored.bound(1, fitted, fitted, confidence)
     }
 }
 
@@ -125,45 +124,54 @@ struct Scored<'a> {
     /// Probabilities that no label had a part in, each of all rows. The first is the reference.
     maps: Vec<Vec<f64>>,
     labels: &'a [u8],
-    weights: &'a [f64],
+    /// None: all 1.
+    weights: Option<&'a [f64]>,
     folds: &'a [u32],
     /// Rows of a fold before the first calibrator.
     first: usize,
 }
 
 impl Scored<'_> {
+    /// `fitted` and `held_out` are asked for when all else is done, one after the other: 8 bytes a row.
     fn bound(
         &self,
         choices: usize,
-        fitted: &[f64],
-        held_out: &[f64],
+        fitted: impl FnOnce() -> Result<Vec<f64>>,
+        held_out: impl FnOnce() -> Result<Vec<f64>>,
         confidence: f64,
     ) -> Result<FitBound> {
         let mut forecasts = self.maps[0].clone();
-        let parts: Vec<Vec<(usize, f64)>> =
-            self.orders().into_par_iter().map(|order| self.forecast(&order)).collect();
-        for (i, q) in parts.into_iter().flatten() {
-            forecasts[i] = q;
+        let forecast = |order: Vec<u32>| (self.forecast(&order), order);
+        let parts: Vec<_> = self.orders().into_par_iter().map(forecast).collect();
+        for (q, order) in parts {
+            order.iter().zip(q).for_each(|(&i, q)| forecasts[i as usize] = q);
         }
-        let even = self.weights.iter().all(|&weight| weight == self.weights[0]);
+        let even = |weights: &&[f64]| weights.iter().all(|&weight| weight == weights[0]);
         let rows = Forecasts {
             scores: self.scores,
             forecasts: &forecasts,
             references: &self.maps[0],
             labels: self.labels,
-            weights: (!even).then_some(self.weights),
+            weights: self.weights.filter(|weights| !even(weights)),
             folds: Some(self.folds),
             choices,
         };
-        rows.bound(fitted, held_out, confidence)
+        let mut bound = rows.bound(confidence)?;
+        bound.rms = rows.near(&bound, &fitted()?);
+        bound.held_out_rms = rows.near(&bound, &held_out()?);
+        Ok(bound)
+    }
+
+    fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
     }
 
     /// The rows of positive weight of every fold, in a random order.
-    fn orders(&self) -> Vec<Vec<usize>> {
+    fn orders(&self) -> Vec<Vec<u32>> {
         let count = self.folds.iter().max().map_or(0, |&last| last as usize + 1);
         let mut orders = vec![Vec::new(); count];
-        for i in (0..self.scores.len()).filter(|&i| self.weights[i] > 0.0) {
-            orders[self.folds[i] as usize].push(i);
+        for i in (0..self.scores.len()).filter(|&i| self.weight(i) > 0.0) {
+            orders[self.folds[i] as usize].push(i as u32);
         }
         let folds = orders.par_iter_mut().enumerate();
         folds.for_each(|(fold, order)| Random(fold as u64).shuffle(order));
@@ -171,8 +179,8 @@ impl Scored<'_> {
     }
 
     /// Forecasts of the rows in this order, each from those before it.
-    fn forecast(&self, order: &[usize]) -> Vec<(usize, f64)> {
-        let largest = order.iter().map(|&i| self.weights[i]).fold(0.0, f64::max);
+    fn forecast(&self, order: &[u32]) -> Vec<f64> {
+        let largest = order.iter().map(|&i| self.weight(i as usize)).fold(0.0, f64::max);
         // Belief in the maps, then in the calibrator, which sleeps until there is one.
         let mut belief = vec![1.0; self.maps.len() + 1];
         let mut p = vec![0.0; belief.len()];
@@ -181,13 +189,13 @@ impl Scored<'_> {
         let mut calibrated: Vec<f64> = Vec::new();
         let (mut since, mut next_fit) = (0, self.first);
         let mut done = Vec::with_capacity(order.len());
-        for (t, &i) in order.iter().enumerate() {
+        for (t, i) in order.iter().map(|&i| i as usize).enumerate() {
             if t == next_fit {
                 calibrator = self.calibrator(&order[..t]).or(calibrator);
                 (since, next_fit) = (t, GROWTH * next_fit);
                 if let Some(map) = &calibrator {
                     let block = &order[since..next_fit.min(order.len())];
-                    calibrated = each_of(block, |&i| map.probability(self.scores[i]));
+                    calibrated = each_of(block, |&i| map.probability(self.scores[i as usize]));
                 }
             }
             for (p, map) in p.iter_mut().zip(&self.maps) {
@@ -201,10 +209,10 @@ impl Scored<'_> {
             let total: f64 = belief[..awake].iter().sum();
             let mean = belief[..awake].iter().zip(&p).map(|(a, p)| a * p).sum::<f64>() / total;
             let q = inside(mean);
-            done.push((i, q));
+            done.push(q);
             // By the likelihood relative to the forecast's, so that who sleeps loses nothing.
             let likelihood = |p: f64| if self.labels[i] == 1 { p } else { 1.0 - p };
-            let share = self.weights[i] / largest;
+            let share = self.weight(i) / largest;
             for (belief, &p) in belief[..awake].iter_mut().zip(&p) {
                 let ratio = likelihood(p) / likelihood(q);
                 *belief *= if share == 1.0 { ratio } else { ratio.powf(share) };
@@ -215,9 +223,10 @@ impl Scored<'_> {
     }
 
     /// A calibrator of these rows; none if a class is missing.
-    fn calibrator(&self, rows: &[usize]) -> Option<Calibration> {
-        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
-        let labels: Vec<u8> = rows.iter().map(|&i| self.labels[i]).collect();
+    fn calibrator(&self, rows: &[u32]) -> Option<Calibration> {
+        let pick =
+            |values: &[f64]| rows.iter().map(|&i| values[i as usize]).collect::<Vec<f64>>();
+        let labels: Vec<u8> = rows.iter().map(|&i| self.labels[i as usize]).collect();
         // Quick rather than best: the bound holds for any forecasts.
         let folds = Folds::Stratified { count: 2, seed: 0 };
         let options = Calibrator {
@@ -226,7 +235,7 @@ impl Scored<'_> {
             smoothness: vec![3.0, 0.03],
             by_weight: false,
         };
-        options.fit(&pick(self.scores), &labels, Some(&pick(self.weights))).ok()
+        options.fit(&pick(self.scores), &labels, self.weights.map(pick).as_deref()).ok()
     }
 }
 
@@ -261,17 +270,18 @@ mod tests {
         let (weights, folds) = (vec![1.0; 300], vec![0; 300]);
         let forecasts = |labels: &[u8]| {
             let maps = fixed_maps(&scores, &weights);
-            let (scores, weights, folds) = (&scores, &weights, &folds);
+            let (scores, weights, folds) = (&scores, Some(&weights[..]), &folds);
             let rows = Scored { scores, maps, labels, weights, folds, first: FIRST };
-            rows.forecast(&rows.orders()[0])
+            let order = rows.orders().remove(0);
+            (rows.forecast(&order), order)
         };
-        let before = forecasts(&labels);
+        let (before, order) = forecasts(&labels);
         for t in [0, 1, 31, 32, 127, 128, 250] {
-            labels[before[t].0] ^= 1;
-            let after = forecasts(&labels);
-            assert_eq!(before[..=t], after[..=t]);
+            labels[order[t] as usize] ^= 1;
+            let (after, same_order) = forecasts(&labels);
+            assert_eq!((&before[..=t], &order), (&after[..=t], &same_order));
             assert!(t == 298 || before[t + 1..] != after[t + 1..], "{t}");
-            labels[before[t].0] ^= 1;
+            labels[order[t] as usize] ^= 1;
         }
     }
 
@@ -284,18 +294,18 @@ mod tests {
         let scores: Vec<f64> = (0..200).map(|_| 6.0 * unit() - 3.0).collect();
         let labels: Vec<u8> =
             scores.iter().map(|&s| u8::from(unit() < Sigmoid.u(2.0 * s))).collect();
-        let (weights, folds) = (vec![1.0; 200], vec![0; 200]);
-        let maps = vec![vec![0.5; 200]];
-        let (scores, weights, folds) = (&scores, &weights, &folds);
-        let rows = Scored { scores, maps, labels: &labels, weights, folds, first: FIRST };
+        let (maps, folds) = (vec![vec![0.5; 200]], &vec![0; 200]);
+        let (scores, labels, weights) = (&scores, &labels, None);
+        let rows = Scored { scores, maps, labels, weights, folds, first: FIRST };
         let order = rows.orders().remove(0);
         let (mut belief, mut calibrator) = ([1.0, 1.0], None);
-        for (t, &(i, q)) in rows.forecast(&order).iter().enumerate() {
+        for (t, &q) in rows.forecast(&order).iter().enumerate() {
+            let i = order[t] as usize;
             if t == FIRST || t == GROWTH * FIRST {
                 calibrator = rows.calibrator(&order[..t]);
             }
             let Some(map) = &calibrator else {
-                assert_eq!((i, q), (order[t], 0.5));
+                assert_eq!(q, 0.5);
                 continue;
             };
             let p = [0.5, map.probability(scores[i])];

@@ -379,6 +379,7 @@ impl State {
         let Here { matrix, labels, weights, folds, scores: [held_out_scores, point_scores], whole } =
             here;
         let (total, columns) = (rows.total_weight, rows.columns);
+        drop(rows);
         let relative = Arc::new(RelativeLink::new(Arc::new(Sigmoid), link.v)?);
         let (raw, intercept) = self.scaling.raw_coefficients(&self.w, columns);
         let mut fit = ProperFit {
@@ -402,6 +403,8 @@ impl State {
             stages: self.stages,
         };
         if let Source::Memory(sample, _) = &source {
+            // What was kept of the rows makes room for the certificate's own.
+            drop(prepared);
             fit.calibration_bound =
                 rayon::scope(|_| options.calibration_bound(&fit, sample, 0.95))?;
         } else if options.class_weight[0] == options.class_weight[1] {

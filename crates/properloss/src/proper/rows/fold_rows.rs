@@ -233,7 +233,7 @@ impl<'a> FoldRows<'a> {
         let scored = |models: &[Vec<Lane>]| {
             let mut z = match &self.at {
                 At::Memory { scores, .. } => {
-                    with_scores(scores, self.rows, |scores| scores.known(models))
+                    with_scores(scores, self.rows, |scores| scores.take(models))
                 }
                 At::Blocks { .. } => Vec::new(),
             };

@@ -38,11 +38,11 @@ impl KnownScores {
         self.of[group] = Some(w.to_vec());
     }
 
-    /// The scores of these models; none if they are not known.
-    pub(super) fn known(&self, models: &[Vec<Lane>]) -> Vec<f64> {
+    /// The scores of these models, which are known no longer; none if they were not.
+    pub(super) fn take(&mut self, models: &[Vec<Lane>]) -> Vec<f64> {
         let of = |group: usize| self.of.get(group).and_then(Option::as_ref);
         let is_known = models.iter().enumerate().all(|(group, w)| of(group) == Some(w));
-        if is_known { self.z.clone() } else { Vec::new() }
+        if is_known { std::mem::take(self).z } else { Vec::new() }
     }
 
     /// The scores of these models, if they are not those already.
