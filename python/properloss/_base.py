@@ -196,7 +196,7 @@ class ProperClassifier(
         """The fit of rows that are read batch by batch."""
         if sample_weight is not None and not isinstance(sample_weight, str):
             raise ValueError("sample_weight must be the name of a column here, or part of the batches")
-        source = _stream.Source(X, label, sample_weight)
+        source = _stream.source_of(X, label, sample_weight)
         classes = _stream.classes_of(source)
         memory = _stream.parse_bytes(memory_limit)
         blocks, totals, columns = _stream.write_blocks(source, classes, memory)
