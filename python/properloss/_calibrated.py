@@ -337,7 +337,8 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         {predicted}
         """
         # Of two equal ones the first: a probability of 1/2 is none above 1/2.
-        labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[most_probable]
         return labels
 
     def _onnx(self, *, portable: bool, dtype: str) -> bytes:

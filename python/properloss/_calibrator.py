@@ -21,8 +21,8 @@ from properloss._export import ExportMixin, class_names
 from properloss._folds import CV, engine_folds
 from properloss._input import encode_labels, meant_weights
 from properloss._registry import keep
-from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table
-from properloss._results import add_cost, columns_of, link_results, two_columns
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, columns_of
+from properloss._results import cost_results, held_out_losses, link_results, named_columns, two_columns
 
 
 @documented
@@ -177,18 +177,16 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     def _set_learned(self, learned: dict[str, Any]) -> None:
         """What cross-validation weighed and found, of a fit or of a file."""
         self._learned = learned
-        bound, cost = _certificate.parse(learned.get("certificate", {}))
-        self.calibration_bound_, self.link_cost_ = bound, cost
+        self.calibration_bound_, self.link_cost_ = _certificate.parse(learned.get("certificate", {}))
         if "slope_ratio" not in learned:
             return
         self.slope_ratio_ = learned["slope_ratio"]
         self.guarantee_ = float(np.log(self.slope_ratio_))
-        losses = ("log_loss_sigmoid", "log_loss")
         self.cv_results_ = Table(
             **link_results(columns_of(learned["links"])),
-            **dict(zip(losses, map(float, learned["held_out_log_loss"]), strict=True)),
+            **held_out_losses(learned, "log_loss_sigmoid", "log_loss"),
+            **cost_results(self.link_cost_),
         )
-        add_cost(self.cv_results_, cost)
 
     def _fit_several(
         self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool
@@ -216,7 +214,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         self.guarantee_ = float(np.log(self.tau_))
         self.cv_results_ = Table(
             tau=ratios["tau"],
-            **{f"tau_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+            **named_columns("tau", ratios),
             **{name: numbers[name] for name in ("log_loss_softmax", "log_loss")},
         )
         return self

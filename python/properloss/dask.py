@@ -17,7 +17,7 @@ from scipy.sparse import issparse, vstack
 
 from properloss import _core
 from properloss._base import set_names
-from properloss._classifier import ProperLossClassifier, block_settings, check_blocks
+from properloss._classifier import ProperLossClassifier, check_blocks
 from properloss._docs import documented
 from properloss._input import as_floats, as_rows
 from properloss._registry import keep
@@ -152,12 +152,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
             return _gathered(client, client.compute(tasks))
 
         line = self._progress_line()
-        task: _core.BlockTask = {
-            "blocks": (facts, ask),
-            "progress": line,
-            "checkpoint": self._checkpoint(),
-        }
-        fit = _core.fit_blocks(task, "proper", block_settings(self, classes, totals))
+        fit = self._run_blocks(self._block_task((facts, ask), line), classes, totals)
         self.classes_ = classes
         self.__dict__.pop("_encoder", None)
         self._set_fit(fit)

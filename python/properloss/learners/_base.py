@@ -195,7 +195,8 @@ class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
 
         {two_probabilities}
         """
-        return two_columns(self.link_.inverse_link(self.linear_score(X)))
+        score = self.linear_score(X)
+        return two_columns(self.link_.inverse_link(score))
 
     # -- files --------------------------------------------------------------------------------
 
