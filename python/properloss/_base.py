@@ -47,7 +47,10 @@ class ScoreMixin:
 
         {rows}
 
-        {margin}
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Positive where the probability of ``classes_[1]`` is above 1/2.
         """
         scores = self.linear_score(X)
         scores -= self.threshold_

@@ -181,9 +181,7 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
             return None
         return self.calibrated_classifiers_[0][1].calibration_bound_
 
-    def _cross_fit(
-        self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any
-    ) -> None:
+    def _cross_fit(self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any) -> None:
         splits = list(row_splits(self.cv, labels, groups, self.random_state))
         folded = self._run_folds(base, X, y, labels, weights, splits, groups)
         if self.relink:

@@ -188,9 +188,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             **cost_results(self.link_cost_),
         )
 
-    def _fit_several(
-        self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool
-    ) -> Self:
+    def _fit_several(self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool) -> Self:
         if len(self.classes_) != z.shape[1]:
             raise ValueError(
                 f"X has {z.shape[1]} columns, one a class, but y has {len(self.classes_)} classes"

@@ -463,18 +463,18 @@ def metric_calibration(
     columns: _Columns, n_bins: int, equal_width: bool
 ) -> tuple[float, float]: ...
 
-_Side = tuple[str, str | None, tuple[str, str], str, NDArray[np.float64], Any]
+_Side = tuple[str, str | None, tuple[str, str], str, _Floats, Any]
 
 def report_page(
     first: _Side,
     second: _Side | None,
     labels: NDArray[np.uint8],
-    weights: NDArray[np.float64] | None,
+    weights: _Floats | None,
     data: str,
 ) -> str: ...
 
 _ClassSide = tuple[
-    str, str | None, NDArray[np.float64], float | None, str, list[tuple[str, str]], Any
+    str, str | None, _Floats, float | None, str, list[tuple[str, str]], Any
 ]
 
 def report_page_of_classes(
@@ -482,7 +482,7 @@ def report_page_of_classes(
     second: _ClassSide | None,
     classes: list[str],
     labels: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: _Floats | None,
     data: str,
 ) -> str: ...
 def report_card(link: InverseLink, facts: list[tuple[str, str]]) -> str: ...

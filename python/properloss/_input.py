@@ -47,9 +47,7 @@ def training_input(
     classes, labels = encode_labels(y, several=several)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         kept = weights > 0.0
@@ -209,8 +207,7 @@ def _one_type(y: NDArray[Any]) -> None:
     if missing:
         raise ValueError(f"y[{missing[0]}] is None: every row needs a label")
     types = sorted({type(label).__name__ for label in y})
-    words = [name for name in types if name.startswith("str")]
-    if words and len(types) > len(words):
+    if 0 < sum(name.startswith("str") for name in types) < len(types):
         raise TypeError(
             f"y mixes labels of the types {', '.join(types)}, which have no order: make them all of one type,"
             " for example with y.astype(str)"

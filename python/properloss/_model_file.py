@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -245,10 +246,8 @@ def _labels(names: list[str], dtype: str | None) -> NDArray[Any]:
             return np.array([name == "True" for name in names])
         return np.array(names, dtype=object if kind.kind == "O" else None).astype(kind)
     for number in (np.int64, np.float64):
-        try:
+        with suppress(ValueError):
             return np.array(names).astype(number)
-        except ValueError:
-            pass
     return np.array(names)
 
 

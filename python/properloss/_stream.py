@@ -79,7 +79,7 @@ class Batches:
             yield X, np.asarray(y).reshape(-1), weights[0] if weights else None
 
 
-class Table:
+class TableBatches:
     """The same of the columns of a dataset."""
 
     def __init__(self, dataset: Any, label: str | None, weight: str | None, folder: Any = None) -> None:
@@ -129,20 +129,20 @@ class Table:
             yield X, y, weights[0] if weights else None
 
 
-def source_of(X: Any, label: str | None, weight: str | None) -> Batches | Table:
+def source_of(X: Any, label: str | None, weight: str | None) -> Batches | TableBatches:
     """What :func:`is_source` takes, as batches of rows, labels and weights."""
     if isinstance(X, str | os.PathLike):
         X = [X]
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
-        return Table(_dataset([os.fspath(path) for path in X]), label, weight)
+        return TableBatches(_dataset([os.fspath(path) for path in X]), label, weight)
     if is_a(X, "polars", "LazyFrame"):
         # As a Parquet file, written as its rows come.
         folder = tempfile.TemporaryDirectory(prefix="properloss-")
         path = os.path.join(folder.name, "rows.parquet")
         X.sink_parquet(path)
-        return Table(_dataset([path]), label, weight, folder)
+        return TableBatches(_dataset([path]), label, weight, folder)
     if is_a(X, "pyarrow", "Dataset"):
-        return Table(X, label, weight)
+        return TableBatches(X, label, weight)
     if label is not None or weight is not None:
         raise ValueError("label and the name of a weight are for files and tables")
     return Batches(X)
@@ -160,11 +160,11 @@ def _dataset(paths: list[str]) -> Any:
             matching = sorted(glob.glob(path))
             if not matching:
                 raise FileNotFoundError(f"{path}: no file has such a name")
-            found.extend(matching)
-        else:
-            if not os.path.exists(path):
-                raise FileNotFoundError(f"{path}: no such file")
+            found += matching
+        elif os.path.exists(path):
             found.append(path)
+        else:
+            raise FileNotFoundError(f"{path}: no such file")
     ending = found[0].lower().removesuffix(".gz").rsplit(".", 1)[-1]
     formats: dict[str, Any] = {"parquet": "parquet", "pq": "parquet", "csv": "csv", "feather": "feather"}
     if ending in ("tsv", "tab"):
@@ -226,7 +226,7 @@ def _line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def classes_of(source: Batches | Table) -> NDArray[Any]:
+def classes_of(source: Batches | TableBatches) -> NDArray[Any]:
     """The two labels, in order."""
     seen: NDArray[Any] | None = None
     for labels in source.labels():
@@ -244,7 +244,7 @@ def classes_of(source: Batches | Table) -> NDArray[Any]:
 
 
 def write_blocks(
-    source: Batches | Table, classes: NDArray[Any], memory: int
+    source: Batches | TableBatches, classes: NDArray[Any], memory: int
 ) -> tuple[_core.BlockFile, NDArray[np.float64], int]:
     """All rows on disk; the weights of the classes; the number of columns."""
     writer: _core.BlockWriter | None = None

@@ -21,6 +21,7 @@ from properloss._classifier import ProperLossClassifier, check_blocks
 from properloss._docs import documented
 from properloss._input import as_floats, as_rows
 from properloss._registry import keep
+from properloss._results import SMOOTHNESS
 
 try:
     import dask
@@ -79,17 +80,10 @@ class DaskProperLossClassifier(ProperLossClassifier):
         *,
         client: Client | None = None,
         blocks: int | None = None,
-        cv: Any = 5,
-        refit: Any = "likelihood",
-        smoothness: Any = (3.0, 0.3, 0.03, 0.003),
-        class_weight: Any = None,
-        prior_correction: bool = False,
-        weights: Any = "counts",
-        random_state: Any = 0,
-        preserve_order: bool = False,
-        verbose: int = 0,
-        checkpoint: Any = None,
-        checkpoint_every: float = 60.0,
+        cv: Any = 5, refit: Any = "likelihood", smoothness: Any = SMOOTHNESS,
+        class_weight: Any = None, prior_correction: bool = False,
+        weights: Any = "counts", random_state: Any = 0, preserve_order: bool = False,
+        verbose: int = 0, checkpoint: Any = None, checkpoint_every: float = 60.0,
     ) -> None:
         super().__init__()
         keep(self, locals())

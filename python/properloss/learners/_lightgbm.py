@@ -58,9 +58,7 @@ class ProperLGBMClassifier(Learner):
                 **given_list(eval_sample_weight=held_out.weight),
             }
         try:
-            model.fit(
-                train.X, train.y, sample_weight=train.weight, init_score=train.start, **extra
-            )
+            model.fit(train.X, train.y, sample_weight=train.weight, init_score=train.start, **extra)
         except LightGBMError as error:
             # No feature can be split. Under its own losses LightGBM then gives the start score.
             if "num_features()" not in str(error):

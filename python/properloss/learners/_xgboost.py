@@ -57,9 +57,7 @@ class ProperXGBClassifier(Learner):
                 "verbose": False,
                 **given_list(sample_weight_eval_set=held_out.weight),
             }
-        model.fit(
-            train.X, train.y, sample_weight=train.weight, base_margin=train.start, **extra
-        )
+        model.fit(train.X, train.y, sample_weight=train.weight, base_margin=train.start, **extra)
         booster = model.get_booster()
         rounds = booster.num_boosted_rounds()
         if held_out is not None:

@@ -166,14 +166,6 @@ def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
             return estimator, X
 
 
-def scores_of(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """The scores the link of ``estimator`` takes."""
-    if hasattr(estimator, "linear_score"):
-        scores: NDArray[np.float64] = estimator.linear_score(X)
-        return scores
-    raise TypeError(f"{type(estimator).__name__} has no linear_score; use from_predictions")
-
-
 def with_scores(
     estimator: Any, X: Any, y: Any, attribute: str, name: str | None
 ) -> tuple[str, Any, NDArray[np.float64] | None, Any]:
@@ -183,7 +175,9 @@ def with_scores(
     value = binary_link(estimator, attribute)
     if X is None or y is None:
         return name, value, None, None
-    return name, value, scores_of(estimator, X), estimator.classes_[1]
+    if not hasattr(estimator, "linear_score"):
+        raise TypeError(f"{type(estimator).__name__} has no linear_score; use from_predictions")
+    return name, value, estimator.linear_score(X), estimator.classes_[1]
 
 
 def fitted(estimator: Any, attribute: str) -> Any:

@@ -37,8 +37,6 @@ class ConvergenceDisplay(_axes.Display):
     [0.7, 0.5, 0.45]
     """
 
-    lines_: list[Any]
-
     def __init__(
         self,
         history: Mapping[str, ArrayLike],
