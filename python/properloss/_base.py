@@ -122,8 +122,9 @@ class ProperClassifier(
     def _settings(self, task: _core.Task, method: _core.Method) -> dict[str, Any]:
         """The parameters as options of the engine; what is None is left to it."""
         names = [option["name"] for option in method["options"]]
-        values = {n: getattr(self, self._option_names.get(n, n), None) for n in names}
-        return {name: value for name, value in values.items() if value is not None}
+        return _registry.given(
+            **{name: getattr(self, self._option_names.get(name, name), None) for name in names}
+        )
 
     @classmethod
     def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from properloss import _certificate, _core
+from properloss import _certificate
 from properloss._base import _checked
 from properloss._calibrator import ProperCalibrator
 from properloss._docs import documented
@@ -26,8 +26,8 @@ from properloss._export import OnnxMixin
 from properloss._folds import CV, row_splits
 from properloss._input import encode_labels, meant_weights
 from properloss._pooled import RELINK_PRICE, CrossFit, Folded, Part
-from properloss._pooled import floor_and_ceiling, given, relink, takes_weights
-from properloss._registry import keep
+from properloss._pooled import floor_and_ceiling, relink, takes_weights
+from properloss._registry import given, keep
 from properloss._results import SMALLEST, two_columns
 
 

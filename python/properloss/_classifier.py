@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from properloss import _certificate, _core, _multiclass, _registry
-from properloss._base import ProperClassifier, _checked, is_streamed, set_names
+from properloss._base import ProperClassifier, _checked, is_streamed
 from properloss._docs import documented
 from properloss._folds import CV, engine_folds
 from properloss._input import meant_weights, not_finite_explained, training_input

@@ -14,7 +14,7 @@ from properloss import _core, _multiclass, _registry
 from properloss._base import ProperClassifier
 from properloss._classifier import ProperLossClassifier
 from properloss._export import class_names
-from properloss._pooled import given
+from properloss._registry import given
 
 _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 

@@ -25,6 +25,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from properloss import _core
 from properloss._input import is_a
+from properloss._registry import given
 
 #: Rounds without a gain on the held-out fold after which ``early_stopping=True`` stops.
 PATIENCE = 50
@@ -51,13 +52,8 @@ class Stopper(Protocol):
         """Make ``model``, not yet fitted, train for exactly ``rounds`` rounds."""
 
 
-def given(**named: Any) -> dict[str, Any]:
-    """Those arguments that are not None."""
-    return {name: value for name, value in named.items() if value is not None}
-
-
 def given_list(**named: Any) -> dict[str, Any]:
-    """The same for packages that take a list of held-out sets: each in a list."""
+    """:func:`given` for packages that take a list of held-out sets: each in a list."""
     return {name: [value] for name, value in given(**named).items()}
 
 

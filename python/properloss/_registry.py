@@ -37,6 +37,11 @@ def keep(estimator: object, given: Mapping[str, Any]) -> None:
             setattr(estimator, name, value)
 
 
+def given(**named: Any) -> dict[str, Any]:
+    """Those arguments that are not None."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
 @cache
 def methods() -> dict[str, _core.Method]:
     """Every method of the engine by its name."""

@@ -18,7 +18,7 @@ from properloss._base import ProperClassifier
 from properloss._export import class_names
 from properloss._input import not_finite_explained, prediction_input
 from properloss._model_file import text_of
-from properloss._pooled import given
+from properloss._registry import given
 from properloss.plotting._axes import finite_column
 
 #: Longest table of ``cv_results_`` that the page shows.

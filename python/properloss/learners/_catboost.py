@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from properloss._docs import documented
-from properloss._pooled import catboost_rounds, given
+from properloss._pooled import catboost_rounds
+from properloss._registry import given
 from properloss.learners._base import Learner, Rows
 from properloss.learners._objective import Objective
 
