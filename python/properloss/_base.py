@@ -47,7 +47,10 @@ class ScoreMixin:
 
         {rows}
 
-        {margin}
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Positive where the probability of ``classes_[1]`` is above 1/2.
         """
         scores = self.linear_score(X)
         scores -= self.threshold_
@@ -102,13 +105,7 @@ class ProperClassifier(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
     #: Attributes that follow from the model and are not stored beside it.
-    _derived: ClassVar[tuple[str, ...]] = (
-        "coef_",
-        "intercept_",
-        "threshold_",
-        "link_",
-        "loss_",
-    )
+    _derived: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "threshold_", "link_", "loss_")
 
     #: Options of the engine that this class calls otherwise.
     _option_names: ClassVar[dict[str, str]] = _registry.PARAMETERS
@@ -124,13 +121,10 @@ class ProperClassifier(
 
     def _settings(self, task: _core.Task, method: _core.Method) -> dict[str, Any]:
         """The parameters as options of the engine; what is None is left to it."""
-        given: dict[str, Any] = {}
-        for option in method["options"]:
-            name = option["name"]
-            value = getattr(self, self._option_names.get(name, name), None)
-            if value is not None:
-                given[name] = value
-        return given
+        names = [option["name"] for option in method["options"]]
+        return _registry.given(
+            **{name: getattr(self, self._option_names.get(name, name), None) for name in names}
+        )
 
     @classmethod
     def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:
@@ -196,17 +190,12 @@ class ProperClassifier(
         """The fit of rows that are read batch by batch."""
         if sample_weight is not None and not isinstance(sample_weight, str):
             raise ValueError("sample_weight must be the name of a column here, or part of the batches")
-        source = _stream.Source(X, label, sample_weight)
+        source = _stream.source_of(X, label, sample_weight)
         classes = _stream.classes_of(source)
         memory = _stream.parse_bytes(memory_limit)
         blocks, totals, columns = _stream.write_blocks(source, classes, memory)
         line = self._progress_line()
-        task: _core.BlockTask = {
-            "blocks": blocks,
-            "progress": line,
-            "checkpoint": self._checkpoint(),
-        }
-        fit = self._run_blocks(task, classes, totals)
+        fit = self._run_blocks(self._block_task(blocks, line), classes, totals)
         self.classes_ = classes
         self.__dict__.pop("_encoder", None)
         self._set_fit(fit)
@@ -247,6 +236,10 @@ class ProperClassifier(
             "callback": None,
             "checkpoint": self._checkpoint(),
         }
+
+    def _block_task(self, blocks: Any, line: ProgressLine | None) -> _core.BlockTask:
+        """The same of rows in blocks."""
+        return {"blocks": blocks, "progress": line, "checkpoint": self._checkpoint()}
 
     def _checkpoint(self) -> tuple[str, float] | None:
         file = getattr(self, "checkpoint", None)
@@ -431,16 +424,13 @@ class ProperClassifier(
     def _exportable(self) -> _core.Export:
         from properloss._model_file import text_of
 
-        if len(self.classes_) > 2:
-            return _core.Export.of_class_model(text_of(self))
-        return _core.Export.of_model(text_of(self))
+        export = _core.Export.of_class_model if len(self.classes_) > 2 else _core.Export.of_model
+        return export(text_of(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        if "_model" in state:
-            for name in self._derived:
-                state.pop(name, None)
-        return state
+        state: dict[str, Any] = super().__getstate__()
+        left = self._derived if "_model" in state else ()
+        return {name: value for name, value in state.items() if name not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

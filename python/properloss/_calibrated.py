@@ -9,32 +9,25 @@ from typing import Any, ClassVar, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    column_or_1d,
-    indexable,
+from sklearn.utils.metadata_routing import (
+    MetadataRouter, MethodMapping, _routing_enabled, process_routing,
 )
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
-from properloss import _certificate, _core
+from properloss import _certificate
 from properloss._base import _checked
 from properloss._calibrator import ProperCalibrator
 from properloss._docs import documented
 from properloss._export import OnnxMixin
 from properloss._folds import CV, row_splits
 from properloss._input import encode_labels, meant_weights
-from properloss._pooled import (
-    RELINK_PRICE,
-    CrossFit,
-    Folded,
-    Part,
-    floor_and_ceiling,
-    relink,
-    takes_weights,
-)
-from properloss._registry import keep
+from properloss._pooled import RELINK_PRICE, CrossFit, Folded, Part
+from properloss._pooled import floor_and_ceiling, relink, takes_weights
+from properloss._registry import given, keep
 from properloss._results import SMALLEST, two_columns
 
 
@@ -169,7 +162,8 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         self.calibrated_classifiers_: list[tuple[Any, ProperCalibrator]] = []
         if isinstance(self.cv, str):
             z = _score(base, X, self.classes_)
-            self._add(base, z, labels, weights, groups)
+            calibrator = self._calibrator(base, z, labels, weights, groups)
+            self.calibrated_classifiers_ = [(base, calibrator)]
         else:
             self._cross_fit(base, X, y, labels, weights, groups)
         self.calibration_bound_ = self._certified(groups)
@@ -187,9 +181,7 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
             return None
         return self.calibrated_classifiers_[0][1].calibration_bound_
 
-    def _cross_fit(
-        self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any
-    ) -> None:
+    def _cross_fit(self, base: Any, X: Any, y: Any, labels: Any, weights: Any, groups: Any) -> None:
         splits = list(row_splits(self.cv, labels, groups, self.random_state))
         folded = self._run_folds(base, X, y, labels, weights, splits, groups)
         if self.relink:
@@ -197,8 +189,7 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         if folded.fits.rounds:
             self.n_rounds_ = np.array(folded.fits.rounds)
         if self.ensemble == "pooled":
-            pairs = [(model, folded.calibrator) for model in folded.models]
-            self.calibrated_classifiers_ = pairs
+            self.calibrated_classifiers_ = [(model, folded.calibrator) for model in folded.models]
         elif not self.ensemble:
             self.calibrated_classifiers_ = [(folded.fits.on_all(), folded.calibrator)]
 
@@ -206,8 +197,6 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         self, base: Any, X: Any, y: Any, labels: Any, weights: Any, splits: Any, groups: Any = None
     ) -> Folded:
         """The models of the folds, and the calibrator of all their held-out scores."""
-        from sklearn.utils import _safe_indexing
-
         fits = CrossFit(base, Part(X, y, weights), self.early_stopping, self._routed)
         several = len(self.classes_) > 2
         z = np.empty((len(labels), len(self.classes_)) if several else len(labels))
@@ -221,7 +210,9 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
             if self.ensemble is True:
                 part = None if weights is None else weights[test]
                 own = None if groups is None else np.asarray(groups)[test]
-                self._add(model, z[test], labels[test], part, own, self.weights == "counts")
+                counts = self.weights == "counts"
+                calibrator = self._calibrator(model, z[test], labels[test], part, own, by_weight=counts)
+                self.calibrated_classifiers_.append((model, calibrator))
         seen = np.flatnonzero(fold >= 0)
         part = None if weights is None else weights[seen]
         held_out = Part(z[seen], labels[seen], part)
@@ -267,41 +258,22 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
                     stacklevel=4,
                 )
             return None
-        from sklearn.utils.metadata_routing import process_routing
-
-        given = {"sample_weight": weights, "groups": groups} | fit_params
-        given = {name: value for name, value in given.items() if value is not None}
         # Weights and groups are our own; they are refused or passed on as the estimator requests.
-        routed = process_routing(self, "fit", **given)
-        return dict(routed.estimator.fit)
+        named = {"sample_weight": weights, "groups": groups} | fit_params
+        return dict(process_routing(self, "fit", **given(**named)).estimator.fit)
 
     def get_metadata_routing(self) -> Any:
         """Who gets what: ``sample_weight`` and ``groups`` are taken here, and passed on on request."""
-        from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self._base(), method_mapping=mapping)
 
-    def _add(
-        self, model: Any, z: Any, labels: Any, weights: Any, groups: Any = None,
-        by_weight: bool = False,
-    ) -> None:
-        calibrator = self._calibrator(model, z, labels, weights, groups=groups, by_weight=by_weight)
-        self.calibrated_classifiers_.append((model, calibrator))
-
     def _calibrator(
-        self,
-        model: Any,
-        z: Any,
-        labels: Any,
-        weights: Any,
-        cv: Any = 5,
-        groups: Any = None,
-        score_folds: Any = None,
-        by_weight: bool = False,
+        self, model: Any, z: Any, labels: Any, weights: Any, groups: Any = None, *,
+        cv: Any = 5, score_folds: Any = None, by_weight: bool = False,
     ) -> ProperCalibrator:
-        calibrator = ProperCalibrator(kind=_kind(model), cv=cv, random_state=self.random_state)
+        kind: Any = "scores" if hasattr(model, "decision_function") else "probabilities"
+        calibrator = ProperCalibrator(kind=kind, cv=cv, random_state=self.random_state)
         classes = len(self.classes_)
         return calibrator._fit(z, labels, weights, groups, score_folds, by_weight, classes)
 
@@ -341,11 +313,7 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         return np.asarray(np.mean(scores, axis=0))
 
     def _base(self) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        from sklearn.linear_model import LogisticRegression
-
-        return LogisticRegression()
+        return LogisticRegression() if self.estimator is None else self.estimator
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the two classes.
@@ -357,9 +325,7 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         check_is_fitted(self)
         pairs = self.calibrated_classifiers_
         p = np.mean([c.predict(_score(m, X, self.classes_)) for m, c in pairs], axis=0)
-        if p.ndim == 2:
-            return np.asarray(p)
-        return two_columns(p)
+        return np.asarray(p) if p.ndim == 2 else two_columns(p)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The more probable class of each row.
@@ -368,11 +334,9 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
 
         {predicted}
         """
-        p = self.predict_proba(X)
-        if p.shape[1] > 2:
-            several: NDArray[Any] = self.classes_[p.argmax(axis=1)]
-            return several
-        labels: NDArray[Any] = self.classes_[(p[:, 1] > 0.5).astype(np.intp)]
+        # Of two equal ones the first: a probability of 1/2 is none above 1/2.
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[most_probable]
         return labels
 
     def _onnx(self, *, portable: bool, dtype: str) -> bytes:
@@ -382,18 +346,10 @@ class ProperCalibratedClassifierCV(OnnxMixin, ClassifierMixin, MetaEstimatorMixi
         return convert(self, portable=portable, dtype=dtype)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags
-
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = True
         tags.input_tags.sparse = get_tags(self._base()).input_tags.sparse
         return tags
-
-
-def _routing_enabled() -> bool:
-    from sklearn import get_config
-
-    return bool(get_config().get("enable_metadata_routing", False))
 
 
 def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -411,17 +367,11 @@ def _score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _class_scores(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    if hasattr(model, "decision_function"):
-        z = np.asarray(model.decision_function(X), dtype=np.float64)
-    else:
-        z = np.asarray(model.predict_proba(X), dtype=np.float64)
+    has_scores = hasattr(model, "decision_function")
+    z = np.asarray(model.decision_function(X) if has_scores else model.predict_proba(X), np.float64)
     if z.ndim != 2 or z.shape[1] != len(model.classes_):
         # One against one, or a single column: probabilities have a column a class.
         z = np.log(np.clip(model.predict_proba(X), SMALLEST, None))
     scores = np.repeat(z.min(axis=1, keepdims=True), len(classes), axis=1)
     scores[:, np.searchsorted(classes, model.classes_)] = z
     return np.ascontiguousarray(scores)
-
-
-def _kind(model: Any) -> Literal["scores", "probabilities"]:
-    return "scores" if hasattr(model, "decision_function") else "probabilities"

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from properloss import _certificate, _core
 from properloss._base import _checked
@@ -26,8 +21,8 @@ from properloss._export import ExportMixin, class_names
 from properloss._folds import CV, engine_folds
 from properloss._input import encode_labels, meant_weights
 from properloss._registry import keep
-from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table
-from properloss._results import add_cost, columns_of, link_results, two_columns
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, columns_of
+from properloss._results import cost_results, held_out_losses, link_results, named_columns, two_columns
 
 
 @documented
@@ -158,7 +153,6 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         self.link_cost_: _certificate.LinkCost | None = None
         if z.ndim == 2:
             return self._fit_several(z, labels, weights, groups, by_weight)
-        self.__dict__.pop("_several", None)
         fit = _core.fit_calibrator(
             z,
             labels,
@@ -169,14 +163,12 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             score_folds=score_folds,
             by_weight=by_weight,
         )
-        numbers = fit.numbers
         learned = json.loads(fit.learned)
         if groups is not None:
             # Rows of one group need not be independent, which the bound supposes.
             learned["certificate"].pop("calibration_bound", None)
-        self.slope_ = numbers["slope"]
-        self.intercept_ = numbers["intercept"]
-        self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
+        self.slope_, self.intercept_ = fit.numbers["slope"], fit.numbers["intercept"]
+        self._margin = _margin(fit.numbers)
         self.link_: _core.InverseLink | _core.VectorMixture = fit.link
         self.loss_ = _core.Loss.of_link(fit.link)
         self._set_learned(learned)
@@ -185,22 +177,18 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
     def _set_learned(self, learned: dict[str, Any]) -> None:
         """What cross-validation weighed and found, of a fit or of a file."""
         self._learned = learned
-        bound, cost = _certificate.parse(learned.get("certificate", {}))
-        self.calibration_bound_, self.link_cost_ = bound, cost
+        self.calibration_bound_, self.link_cost_ = _certificate.parse(learned.get("certificate", {}))
         if "slope_ratio" not in learned:
             return
         self.slope_ratio_ = learned["slope_ratio"]
         self.guarantee_ = float(np.log(self.slope_ratio_))
-        losses = zip(("log_loss_sigmoid", "log_loss"), learned["held_out_log_loss"], strict=True)
         self.cv_results_ = Table(
             **link_results(columns_of(learned["links"])),
-            **{name: float(value) for name, value in losses},
+            **held_out_losses(learned, "log_loss_sigmoid", "log_loss"),
+            **cost_results(self.link_cost_),
         )
-        add_cost(self.cv_results_, cost)
 
-    def _fit_several(
-        self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool
-    ) -> Self:
+    def _fit_several(self, z: Any, labels: Any, weights: Any, groups: Any, by_weight: bool) -> Self:
         if len(self.classes_) != z.shape[1]:
             raise ValueError(
                 f"X has {z.shape[1]} columns, one a class, but y has {len(self.classes_)} classes"
@@ -217,15 +205,14 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         )
         numbers, ratios = fit.numbers, fit.ratios
         self.__dict__.pop("loss_", None)
-        self._several = True
         self.temperature_ = numbers["temperature"]
-        self._margin = None if np.isnan(numbers["margin"]) else numbers["margin"]
+        self._margin = _margin(numbers)
         self.link_ = fit.link
         self.tau_ = numbers["tau"]
         self.guarantee_ = float(np.log(self.tau_))
         self.cv_results_ = Table(
             tau=ratios["tau"],
-            **{f"tau_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
+            **named_columns("tau", ratios),
             **{name: numbers[name] for name in ("log_loss_softmax", "log_loss")},
         )
         return self
@@ -242,13 +229,12 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         z = self._scores(X, reset=False)
-        if getattr(self, "_several", False):
+        if isinstance(self.link_, _core.InverseLink):
+            p = self.link_.inverse_link(self._linear(z))
+        else:
             if self._margin is not None:
                 z = np.log(_probabilities(z) + self._margin)
-            mixture = cast("_core.VectorMixture", self.link_)
-            p = mixture.probabilities(np.ascontiguousarray(self.temperature_ * z))
-            return np.clip(p, SMALLEST, LARGEST)
-        p = cast("_core.InverseLink", self.link_).inverse_link(self._linear(z))
+            p = self.link_.probabilities(self.temperature_ * z)
         return np.clip(p, SMALLEST, LARGEST)
 
     def linear_score(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -266,7 +252,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
             Scores.
         """
         check_is_fitted(self)
-        if getattr(self, "_several", False):
+        if not isinstance(self.link_, _core.InverseLink):
             raise ValueError("a calibrator of several classes has one score a class, not one a row")
         return self._linear(self._scores(X, reset=False))
 
@@ -274,8 +260,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         if self._margin is not None:
             p = _probabilities(z)
             z = np.log((p + self._margin) / ((1.0 - p) + self._margin))
-        scores: NDArray[np.float64] = self.slope_ * z + self.intercept_
-        return scores
+        return self.slope_ * z + self.intercept_
 
     #: As scikit-learn's ``IsotonicRegression`` has it.
     transform = predict
@@ -288,9 +273,7 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         {class_probabilities}
         """
         p = self.predict(X)
-        if p.ndim == 2:
-            return p
-        return two_columns(p)
+        return p if p.ndim == 2 else two_columns(p)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted calibrator as a model file of one column, for ``predict`` of the command
@@ -355,6 +338,11 @@ class ProperCalibrator(ExportMixin, RegressorMixin, BaseEstimator):
         return tags
 
 
+def _margin(numbers: dict[str, float]) -> float | None:
+    """What is added to probabilities before their logarithms; None where margins go in."""
+    return None if np.isnan(numbers["margin"]) else numbers["margin"]
+
+
 def _probabilities(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """A calibrator of probabilities takes probabilities, up to rounding."""
     outside = np.argwhere((p < -1e-9) | (p > 1.0 + 1e-9))
@@ -364,5 +352,4 @@ def _probabilities(p: NDArray[np.float64]) -> NDArray[np.float64]:
             f"row {outside[0][0]} is {value}, which is no probability: this calibrator was fitted to"
             ' probabilities, all in [0, 1]. Fit it to scores, or with kind="scores".'
         )
-    clipped: NDArray[np.float64] = np.clip(p, 0.0, 1.0)
-    return clipped
+    return np.clip(p, 0.0, 1.0)

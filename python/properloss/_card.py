@@ -33,24 +33,14 @@ def card(estimator: Any) -> str:
 
 def _class_card(estimator: Any) -> str:
     """Of several classes: words alone, for the link has no curve to draw."""
-    results = vars(estimator).get("cv_results_", {})
     facts = [("classes", str(len(estimator.classes_)))]
-    if "log_loss" in results and "log_loss_path" in results:
-        gain = float(results["log_loss_path"]) - float(results["log_loss"])
-        facts.append(
-            (
-                "held-out gain",
-                f"{gain:.5f} nats a row over softmax regression (log-loss {float(results['log_loss']):.5f})",
-            )
-        )
+    facts += _gains(estimator, log_loss_path="softmax regression")
     if "tau_" in vars(estimator):
-        facts.append(
-            (
-                "guarantee",
-                f"at every point the log-loss is at most the softmax's plus {estimator.guarantee_:.4g}"
-                " nats; no probability is 0",
-            )
+        words = (
+            f"at every point the log-loss is at most the softmax's plus {estimator.guarantee_:.4g}"
+            " nats; no probability is 0"
         )
+        facts.append(("guarantee", words))
     rows = "".join(
         f'<div style="margin:.1em 0"><b>{html.escape(term)}</b>: {html.escape(value)}</div>'
         for term, value in facts
@@ -62,16 +52,21 @@ def _class_card(estimator: Any) -> str:
 
 
 def _facts(estimator: Any) -> list[tuple[str, str]]:
-    facts = []
-    results = vars(estimator).get("cv_results_", {})
-    after = results.get("log_loss")
-    for name, before in (("log_loss_path", "logistic regression"), ("log_loss_sigmoid", "the sigmoid")):
-        if name in results and after is not None:
-            gain = float(results[name]) - float(after)
-            facts.append(
-                ("held-out gain", f"{gain:.5f} nats a row over {before} (log-loss {float(after):.5f})")
-            )
+    facts = _gains(estimator, log_loss_path="logistic regression", log_loss_sigmoid="the sigmoid")
     if getattr(estimator, "termination_", "") and getattr(estimator, "n_iter_", 0):
         facts.append(("fit", f"{estimator.termination_} after {estimator.n_iter_} iterations"))
     facts.append(("link", str(vars(estimator)["link_"].name)))
+    return facts
+
+
+def _gains(estimator: Any, **baselines: str) -> list[tuple[str, str]]:
+    """What was gained on held-out rows over the baselines, given by the names of their log-losses."""
+    facts = []
+    results = vars(estimator).get("cv_results_", {})
+    for name, before in baselines.items():
+        if name in results and "log_loss" in results:
+            after = float(results["log_loss"])
+            gain = float(results[name]) - after
+            words = f"{gain:.5f} nats a row over {before} (log-loss {after:.5f})"
+            facts.append(("held-out gain", words))
     return facts

@@ -16,13 +16,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from properloss import _certificate, _core, _multiclass, _registry
-from properloss._base import ProperClassifier, _checked, is_streamed, set_names
+from properloss._base import ProperClassifier, _checked, is_streamed
 from properloss._docs import documented
 from properloss._folds import CV, engine_folds
 from properloss._input import meant_weights, not_finite_explained, training_input
 from properloss._registry import keep
-from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table
-from properloss._results import add_cost, columns_of, link_results
+from properloss._results import LARGEST, SMALLEST, SMOOTHNESS, Table, columns_of
+from properloss._results import cost_results, held_out_losses, link_results, named_columns
 
 _CLASS_WEIGHT = (
     "class_weight changes the probabilities: they are those of data with the classes in the"
@@ -288,18 +288,16 @@ class ProperLossClassifier(ProperClassifier):
         self.guarantee_ = float(np.log(self.slope_ratio_))
         self.refit_share_ = learned["refit_share"]
         self.path_weights_ = path["weight"]
-        self.scaling_weights_ = {a: weight for a, weight in learned["scaling_weights"]}
-        losses = ("log_loss_path", "log_loss_link", "log_loss")
+        self.scaling_weights_ = dict(learned["scaling_weights"])
+        self.calibration_bound_, self.link_cost_ = _certificate.parse(learned.get("certificate", {}))
         self.cv_results_ = Table(
             scaling=path["scaling"],
             C=path["c"],
-            **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
+            **named_columns("C", path),
             **link_results(links),
-            **dict(zip(losses, map(float, learned["held_out_log_loss"]), strict=True)),
+            **held_out_losses(learned, "log_loss_path", "log_loss_link", "log_loss"),
+            **cost_results(self.link_cost_),
         )
-        bound, cost = _certificate.parse(learned.get("certificate", {}))
-        self.calibration_bound_, self.link_cost_ = bound, cost
-        add_cost(self.cv_results_, cost)
 
     @classmethod
     def _parameters(cls, options: dict[str, Any], total_weight: float | None) -> dict[str, Any]:

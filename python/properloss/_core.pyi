@@ -8,62 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "BlockFile",
-    "BlockWriter",
-    "CalibrationMap",
-    "CanonicalLoss",
-    "Cauchy",
-    "ChainSolution",
-    "ClippedLine",
-    "Cloglog",
-    "CompositeLoss",
-    "Export",
-    "Fit",
-    "InverseLink",
-    "IsotonicLink",
-    "Loglog",
-    "Loss",
-    "Matsushita",
-    "Model",
-    "Multiclass",
-    "MulticlassCalibration",
-    "NotFiniteError",
-    "PiecewiseLink",
-    "Probit",
-    "RelativeLink",
-    "Sigmoid",
-    "TableEncoder",
-    "VectorMixture",
-    "__version__",
-    "block_answer",
-    "block_bytes",
-    "block_classes",
-    "block_facts",
-    "class_model_to_json",
-    "fit",
-    "fit_blocks",
-    "fit_calibrator",
-    "group_folds",
-    "fit_multiclass",
-    "fit_multiclass_calibrator",
-    "isotonic",
-    "link",
-    "links",
-    "methods",
-    "metric_auc",
-    "metric_calibration",
-    "metric_calibration_bound",
-    "metric_corp",
-    "metric_log_loss",
-    "multiclass_scores",
-    "read_class_model",
-    "read_model",
-    "report_card",
-    "report_page",
-    "report_page_of_classes",
-    "solve_chain",
-    "write_bytes",
-    "write_text",
+    "BlockFile", "BlockWriter", "CalibrationMap", "CanonicalLoss", "Cauchy", "ChainSolution",
+    "ClippedLine", "Cloglog", "CompositeLoss", "Export", "Fit", "InverseLink", "IsotonicLink",
+    "Loglog", "Loss", "Matsushita", "Model", "Multiclass", "MulticlassCalibration",
+    "NotFiniteError", "PiecewiseLink", "Probit", "RelativeLink", "Sigmoid", "TableEncoder",
+    "VectorMixture", "__version__", "block_answer", "block_bytes", "block_classes", "block_facts",
+    "class_model_to_json", "fit", "fit_blocks", "fit_calibrator", "fit_multiclass",
+    "fit_multiclass_calibrator", "group_folds", "isotonic", "link", "links", "methods",
+    "metric_auc", "metric_calibration", "metric_calibration_bound", "metric_corp",
+    "metric_log_loss", "multiclass_scores", "read_class_model", "read_model", "report_card",
+    "report_page", "report_page_of_classes", "solve_chain", "write_bytes", "write_text",
 ]
 
 __version__: str
@@ -322,7 +276,6 @@ class Export:
         table: str = ...,
     ) -> bytes: ...
 
-
 @final
 class Fit:
     model: Final[Model]
@@ -401,13 +354,12 @@ class BlockWriter:
         block_bytes: int,
         directory: str | None = ...,
     ) -> BlockWriter: ...
-    def push(
-        self, rows: _Rows, labels: NDArray[np.uint8], weights: _Floats | None
-    ) -> None: ...
+    def push(self, rows: _Rows, labels: NDArray[np.uint8], weights: _Floats | None) -> None: ...
     def finish(self) -> BlockFile: ...
 
 def methods() -> list[Method]: ...
 
+_Ramps: TypeAlias = list[tuple[float, int, list[float], list[float]]]
 
 @final
 class VectorMixture:
@@ -415,15 +367,9 @@ class VectorMixture:
         cls,
         softmax: list[tuple[float, float]],
         floor: list[float],
-        ramps: list[tuple[float, int, list[float], list[float]]] = ...,
+        ramps: _Ramps = ...,
     ) -> VectorMixture: ...
-    parts: Final[
-    tuple[
-            list[tuple[float, float]],
-            list[float],
-            list[tuple[float, int, list[float], list[float]]],
-        ]
-    ]
+    parts: Final[tuple[list[tuple[float, float]], list[float], _Ramps]]
     tau: Final[float]
     keeps_order: Final[bool]
     has_canonical_loss: Final[bool]
@@ -452,9 +398,7 @@ def fit_multiclass(
     preserve_order: bool,
     folds: dict[str, Any],
 ) -> Multiclass: ...
-def multiclass_scores(
-    rows: _Rows, coefficients: _Floats, intercepts: _Floats
-) -> _Floats: ...
+def multiclass_scores(rows: _Rows, coefficients: _Floats, intercepts: _Floats) -> _Floats: ...
 
 def class_model_to_json(
     coefficients: _Floats,
@@ -519,18 +463,18 @@ def metric_calibration(
     columns: _Columns, n_bins: int, equal_width: bool
 ) -> tuple[float, float]: ...
 
-_Side = tuple[str, str | None, tuple[str, str], str, NDArray[np.float64], Any]
+_Side = tuple[str, str | None, tuple[str, str], str, _Floats, Any]
 
 def report_page(
     first: _Side,
     second: _Side | None,
     labels: NDArray[np.uint8],
-    weights: NDArray[np.float64] | None,
+    weights: _Floats | None,
     data: str,
 ) -> str: ...
 
 _ClassSide = tuple[
-    str, str | None, NDArray[np.float64], float | None, str, list[tuple[str, str]], Any
+    str, str | None, _Floats, float | None, str, list[tuple[str, str]], Any
 ]
 
 def report_page_of_classes(
@@ -538,7 +482,7 @@ def report_page_of_classes(
     second: _ClassSide | None,
     classes: list[str],
     labels: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: _Floats | None,
     data: str,
 ) -> str: ...
 def report_card(link: InverseLink, facts: list[tuple[str, str]]) -> str: ...

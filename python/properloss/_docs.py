@@ -94,11 +94,6 @@ Returns
 -------
 y : ndarray of shape (n_samples,)
     Values of ``classes_``.""",
-    "margin": """\
-Returns
--------
-scores : ndarray of shape (n_samples,)
-    Positive where the probability of ``classes_[1]`` is above 1/2.""",
     # -- files -----------------------------------------------------------------------------------
     "path": """\
 Parameters

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from properloss import _core
+from properloss._frame import is_missing
 
 #: What ``cv`` may be.
 CV: list[Any] = ["cv_object"]
@@ -19,15 +20,14 @@ CV: list[Any] = ["cv_object"]
 
 def row_splits(cv: Any, labels: Any, groups: Any, random_state: Any) -> Any:
     """Pairs of row numbers; a number of folds means stratified and shuffled ones."""
-    if isinstance(cv, Integral) or cv is None:
-        from sklearn.model_selection import PredefinedSplit, StratifiedKFold
-
+    cv = 5 if cv is None else cv
+    if isinstance(cv, Integral):
         if groups is not None:
-            return PredefinedSplit(_group_folds(cv, labels, groups, random_state, None)).split()
+            return PredefinedSplit(_group_folds(int(cv), labels, groups, random_state, None)).split()
         sizes = np.bincount(labels, minlength=2)
         # Of several classes a rare one is held out less often; of two both are needed.
         smallest = int(sizes.min() if len(sizes) == 2 else sizes.max())
-        count = min(5 if cv is None else int(cv), smallest)
+        count = min(int(cv), smallest)
         if count < 2:
             raise ValueError(
                 f"A class has {smallest} row(s); cross-validation needs at least 2 of each class."
@@ -46,12 +46,12 @@ def engine_folds(
 
     Rows of weight 0 are dealt to no fold, as if they were removed.
     """
-    number = isinstance(cv, Integral) or cv is None
-    if number and groups is None:
-        return {"folds": None, "count": 5 if cv is None else int(cv), "seed": _seed(random_state)}
-    if number:
-        of_row = _group_folds(cv, labels, groups, random_state, weights)
-        return {"folds": of_row.astype(np.uint32), "count": 2, "seed": 0}
+    cv = 5 if cv is None else cv
+    if isinstance(cv, Integral):
+        if groups is None:
+            return {"folds": None, "count": int(cv), "seed": _seed(random_state)}
+        of_row = _group_folds(int(cv), labels, groups, random_state, weights)
+        return {"folds": of_row, "count": 2, "seed": 0}
     of_row = np.full(len(labels), -1, dtype=np.int64)
     for fold, (_, test) in enumerate(row_splits(cv, labels, groups, random_state)):
         if (of_row[test] >= 0).any():
@@ -69,20 +69,15 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _group_folds(cv: Any, labels: Any, groups: Any, random_state: Any, weights: Any) -> Any:
+def _group_folds(count: int, labels: Any, groups: Any, random_state: Any, weights: Any) -> Any:
     """Every row's fold, dealt as ``properloss fit --group`` deals it: groups stay together."""
     numbers = _group_numbers(groups, len(labels))
-    kept = np.arange(len(labels))
-    if weights is not None:
-        kept = np.flatnonzero(np.asarray(weights) > 0.0)
-    count = 5 if cv is None else int(cv)
     if count < 2:
         raise ValueError(f"cv is {count}; at least 2 folds are needed")
-    own = np.ascontiguousarray(np.asarray(labels)[kept], dtype=np.uint32)
-    of_row = np.zeros(len(labels), dtype=np.int64)
-    of_row[kept] = _core.group_folds(
-        own, np.ascontiguousarray(numbers[kept]), count, _seed(random_state)
-    )
+    kept = np.ones(len(labels), dtype=bool) if weights is None else np.asarray(weights) > 0.0
+    own = np.asarray(labels, dtype=np.uint32)[kept]
+    of_row = np.zeros(len(labels), dtype=np.uint32)
+    of_row[kept] = _core.group_folds(own, numbers[kept], count, _seed(random_state))
     return of_row
 
 
@@ -91,17 +86,11 @@ def _group_numbers(groups: Any, rows: int) -> NDArray[np.uint32]:
     values = np.asarray(column_or_1d(groups))
     if len(values) != rows:
         raise ValueError(f"groups has {len(values)} value(s) for {rows} rows")
-    missing = np.flatnonzero(_is_missing(values))
+    mixed = values.dtype == object
+    missing = np.flatnonzero([is_missing(value) for value in values] if mixed else values != values)
     if missing.size:
         raise ValueError(f"groups[{missing[0]}] is missing: every row needs a group")
-    if values.dtype == object:
+    if mixed:
         values = np.array([f"{type(value).__name__} {value}" for value in values])
     _, numbers = np.unique(values, return_inverse=True)
     return numbers.ravel().astype(np.uint32)
-
-
-def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    if values.dtype == object:
-        # None, and what is not equal to itself (not a number, not a time); pandas' NA answers neither question.
-        return np.array([value is None or type(value).__name__ == "NAType" or value != value for value in values])
-    return np.asarray(values != values, dtype=bool)

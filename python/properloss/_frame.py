@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +24,15 @@ _DAY = 86_400
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-class Frame:
-    """The columns of a data frame.
+class Frame(NamedTuple):
+    """The columns of a data frame."""
 
-    Attributes
-    ----------
-    columns : list
-        As the engine takes them.
-    rows : int
-        How many rows.
-    categorical : list of str
-        Columns that their type declares to be categories.
-    """
-
-    def __init__(self, columns: list[Column], rows: int, categorical: list[str]) -> None:
-        self.columns = columns
-        self.rows = rows
-        self.categorical = categorical
+    #: As the engine takes them.
+    columns: list[Column]
+    #: How many rows.
+    rows: int
+    #: Columns that their type declares to be categories.
+    categorical: list[str]
 
 
 def is_frame(X: Any) -> bool:
@@ -50,7 +42,7 @@ def is_frame(X: Any) -> bool:
 
 def is_plain(X: Any) -> bool:
     """Whether every column of a data frame is of numbers, so that nothing has to be encoded."""
-    return all(_is_number(dtype) for dtype in _types(X))
+    return all(_is_number(dtype) for dtype in (X.schema.types if _library(X) == "arrow" else X.dtypes))
 
 
 def read_frame(X: Any) -> Frame:
@@ -68,8 +60,7 @@ def read_frame(X: Any) -> Frame:
         named = [(name, X.column(j)) for j, name in enumerate(X.column_names)]
         read = _of_arrow
         categorical = [name for name, c in named if str(c.type).startswith("dictionary")]
-    rows = len(X) if kind != "arrow" else X.num_rows
-    return Frame([read(name, column) for name, column in named], rows, categorical)
+    return Frame([read(name, column) for name, column in named], len(X), categorical)
 
 
 def column_names(X: Any) -> list[str]:
@@ -111,12 +102,6 @@ def _library(X: Any) -> str:
     return "polars" if hasattr(X, "get_columns") else "pandas"
 
 
-def _types(X: Any) -> list[Any]:
-    if _library(X) == "arrow":
-        return list(X.schema.types)
-    return list(X.dtypes)
-
-
 def _name(dtype: Any) -> str:
     return type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
 
@@ -140,8 +125,9 @@ def _of_pandas(name: str, series: Any) -> Column:
     if hasattr(dtype, "pyarrow_dtype"):
         return _of_arrow(name, series.array.__arrow_array__())
     if dtype.name == "category":
-        texts = _of_objects(name, np.asarray(dtype.categories.astype(object)))
-        return _coded(name, np.asarray(series.cat.codes, dtype=np.int64), texts)
+        # A row is the number of its category, -1 where it has none.
+        _, kind, places, texts = _of_objects(name, np.asarray(dtype.categories.astype(object)))
+        return name, kind, np.append(places, -1)[np.asarray(series.cat.codes)], texts
     if _is_number(dtype):
         return _numbers(name, series.to_numpy(dtype=np.float64, na_value=np.nan))
     kind = getattr(dtype, "kind", "O")
@@ -158,19 +144,17 @@ def _of_pandas(name: str, series: Any) -> Column:
 
 
 def _of_polars(name: str, series: Any) -> Column:
+    import polars
+
     dtype = series.dtype
     kind = _name(dtype)
     if kind == "Decimal":
         return _decimals(name, series.to_list())
     if dtype.is_numeric():
-        import polars
-
         return _numbers(name, series.cast(polars.Float64).to_numpy())
     if kind == "Boolean":
         return _of_truths(name, np.asarray(series.to_list(), dtype=object))
     if kind in ("Date", "Datetime"):
-        import polars
-
         ticks = series.to_physical().cast(polars.Int64).fill_null(_MISSING_TIME).to_numpy()
         unit = _PER_SECOND[dtype.time_unit] if kind == "Datetime" else None
         return _of_ticks(name, ticks, unit)
@@ -225,7 +209,7 @@ def _plain_array(name: str, values: NDArray[Any]) -> Column:
 
 
 def _of_truths(name: str, values: NDArray[Any]) -> Column:
-    codes = [-1 if _is_missing(value) else int(bool(value)) for value in values]
+    codes = [-1 if is_missing(value) else int(bool(value)) for value in values]
     return name, "bools", np.array(codes, dtype=np.int8), None
 
 
@@ -250,22 +234,15 @@ def _of_objects(name: str, values: NDArray[Any]) -> Column:
     numbers: dict[str, int] = {}
     codes = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             codes[row] = -1
         else:
             codes[row] = numbers.setdefault(_text(name, value), len(numbers))
     return name, "texts", codes, list(numbers)
 
 
-def _coded(name: str, codes: NDArray[np.int64], categories: Column) -> Column:
-    """Rows that are numbers of categories."""
-    _, _, places, texts = categories
-    of_category = np.append(places, -1)
-    return name, "texts", np.ascontiguousarray(of_category[codes]), texts
-
-
-def _is_missing(value: Any) -> bool:
-    # None, NaN, pandas.NA and NaT: what is not equal to itself, or refuses to say.
+def is_missing(value: Any) -> bool:
+    """None, NaN, pandas.NA and NaT: what is not equal to itself, or refuses to say."""
     if value is None:
         return True
     try:

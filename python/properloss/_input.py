@@ -19,8 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from properloss import _core
-from properloss._core import NotFiniteError
-from properloss._frame import Frame, column_names, is_frame, is_plain, read_array, read_frame, select
+from properloss._frame import Frame, is_frame, is_plain, read_array, read_frame, select
 
 #: A C-ordered matrix, or ``(indptr, indices, data, n_columns)`` of a sparse one.
 Rows: TypeAlias = "NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]"
@@ -48,12 +47,9 @@ def training_input(
     classes, labels = encode_labels(y, several=several)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        if weights.ndim == 1 and not weights.any():
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
-        weights = np.ascontiguousarray(weights)
         kept = weights > 0.0
         if not kept.all():
             # A row of weight 0 is a removed row, exactly: not even its score may count.
@@ -113,6 +109,14 @@ def prediction_input(estimator: Any, X: Any) -> Rows:
     else:
         X = _encode(estimator, encoder, X)
     return as_rows(X)
+
+
+def is_a(X: Any, package: str, name: str) -> bool:
+    """Whether ``X`` is of the class of that name below that package, which need not be installed."""
+    return any(
+        base.__name__ == name and base.__module__.split(".")[0] == package
+        for base in type(X).__mro__
+    )
 
 
 def refuse_dask(X: Any) -> None:
@@ -182,12 +186,17 @@ def encode_labels(y: NDArray[Any], *, several: bool = False) -> tuple[NDArray[An
             f"Only binary classification is supported. The type of the target is {kind}."
         )
     classes, labels = np.unique(y, return_inverse=True)
+    need_two_classes(classes)
+    return classes, labels.astype(np.uint8 if len(classes) == 2 else np.uint32)
+
+
+def need_two_classes(classes: NDArray[Any]) -> None:
+    """Labels of one class alone are an error, in scikit-learn's words."""
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains"
             f" only one class: {classes[0]!r}"
         )
-    return classes, labels.astype(np.uint8 if len(classes) == 2 else np.uint32)
 
 
 def _one_type(y: NDArray[Any]) -> None:
@@ -198,12 +207,17 @@ def _one_type(y: NDArray[Any]) -> None:
     if missing:
         raise ValueError(f"y[{missing[0]}] is None: every row needs a label")
     types = sorted({type(label).__name__ for label in y})
-    words = [name for name in types if name.startswith("str")]
-    if words and len(types) > len(words):
+    if 0 < sum(name.startswith("str") for name in types) < len(types):
         raise TypeError(
             f"y mixes labels of the types {', '.join(types)}, which have no order: make them all of one type,"
             " for example with y.astype(str)"
         )
+
+
+def as_floats(X: Any) -> Any:
+    """CSR or an array, of ``float32`` or ``float64``."""
+    X = X.tocsr() if issparse(X) else np.asarray(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def as_rows(X: Any) -> Rows:
@@ -230,7 +244,7 @@ def not_finite_explained(estimator: Any, rows: Rows) -> Iterator[None]:
     """In it the engine's error about a value is one in scikit-learn's words, with the place."""
     try:
         yield
-    except NotFiniteError as error:
+    except _core.NotFiniteError as error:
         words, row, column = error.args
     else:
         return
@@ -257,14 +271,3 @@ def _arrow_table(X: Any) -> Any:
             f"X is {type(X).__name__}, an Arrow stream; install pyarrow to read it"
         ) from error
     return pyarrow.table(X)
-
-
-__all__ = [
-    "Rows",
-    "as_rows",
-    "encode_labels",
-    "meant_weights",
-    "not_finite_explained",
-    "prediction_input",
-    "training_input",
-]

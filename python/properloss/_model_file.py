@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from properloss import _core, _multiclass, _registry
 from properloss._base import ProperClassifier
 from properloss._classifier import ProperLossClassifier
 from properloss._export import class_names
+from properloss._registry import given
 
 _Classifier = TypeVar("_Classifier", bound=ProperClassifier)
 
@@ -77,10 +79,9 @@ def save(estimator: ProperClassifier, path: str | os.PathLike[str]) -> None:
 def text_of(estimator: ProperClassifier) -> str:
     """The text of the model file of a fitted classifier."""
     names = getattr(estimator, "feature_names_in_", None)
+    names = None if names is None else [str(name) for name in names]
     if len(estimator.classes_) > 2:
-        options = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
-        options = {name: value for name, value in options.items() if value is not None}
-        return _text_of_several(estimator, names, options | _labelling(estimator))
+        return _text_of_several(estimator, names)
     fitted = {
         **estimator._fitted,
         "options": estimator._fitted["options"] | estimator._own_options() | _labelling(estimator),
@@ -90,20 +91,20 @@ def text_of(estimator: ProperClassifier) -> str:
     history = estimator.history_
     columns = [history[name] for name in ("iteration", "loss", "gap") if name in history]
     return estimator._model.to_json(
-        feature_names=None if names is None else [str(name) for name in names],
-        classes=(str(estimator.classes_[0]), str(estimator.classes_[1])),
+        feature_names=names,
+        classes=class_names(estimator.classes_),
         fitted=json.dumps(fitted, allow_nan=False),
         course=[(int(t), float(loss), float(gap)) for t, loss, gap in zip(*columns, strict=True)],
         encoder=_encoder_of(estimator, names),
     )
 
 
-def _encoder_of(estimator: ProperClassifier, names: Any) -> _core.TableEncoder | None:
+def _encoder_of(estimator: ProperClassifier, names: list[str] | None) -> _core.TableEncoder | None:
     """How a table becomes features, with the label column if it is known; None: columns of numbers."""
     encoder: _core.TableEncoder | None = getattr(estimator, "_encoder", None)
     label: str | None = getattr(estimator, "_label", None)
     if encoder is None and label is not None and names is not None:
-        encoder = _core.TableEncoder.numeric([str(name) for name in names])
+        encoder = _core.TableEncoder.numeric(names)
     if encoder is None or (label is None and estimator._fitted.get("data")):
         # Of a file: it has its label already.
         return encoder
@@ -123,20 +124,19 @@ def _of_several(path: str | os.PathLike[str]) -> bool:
     try:
         with open(path, encoding="utf-8") as file:
             header = json.load(file)
-    except (OSError, ValueError):
+        return (header["format"], header["version"]) == ("properloss-model", 2)
+    except (OSError, ValueError, LookupError, TypeError):
         return False
-    return isinstance(header, dict) and (header.get("format"), header.get("version")) == (
-        "properloss-model",
-        2,
-    )
 
 
-def _text_of_several(estimator: Any, names: Any, options: dict[str, Any]) -> str:
+def _text_of_several(estimator: Any, names: list[str] | None) -> str:
+    parameters = {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+    options = given(**parameters) | _labelling(estimator)
     return _core.class_model_to_json(
         np.ascontiguousarray(estimator.coef_, dtype=np.float64),
         [float(b) for b in estimator.intercept_],
         estimator.link_,
-        None if names is None else [str(name) for name in names],
+        names,
         getattr(estimator, "_encoder", None),
         [str(name) for name in estimator.classes_],
         json.dumps(options, allow_nan=False),
@@ -151,9 +151,7 @@ def _restore_several(cls: type[_Classifier], path: str | os.PathLike[str]) -> _C
         raise ValueError(f"{os.fspath(path)} holds several classes; {cls.__name__} takes two")
     content = _core.read_class_model(path)
     options = json.loads(content["options"])
-    known = set(cls._get_param_names())
-    kept = {name: _parameter(value) for name, value in options.items() if name in known}
-    estimator = cls(**kept)
+    estimator = cls(**_own_parameters(cls, options))
     estimator.coef_ = content["coefficients"]
     estimator.intercept_ = content["intercepts"]
     estimator.link_ = content["link"]
@@ -201,9 +199,7 @@ def _restore(cls: type[_Classifier], content: _core.ModelFile) -> _Classifier:
 
 
 def _parameters_of(
-    cls: type[ProperClassifier],
-    fitted: dict[str, Any],
-    classes: NDArray[Any],
+    cls: type[ProperClassifier], fitted: dict[str, Any], classes: NDArray[Any],
     link: _core.InverseLink,
 ) -> dict[str, Any]:
     """The parameters that the options of a file stand for."""
@@ -221,8 +217,7 @@ def _parameters_of(
     }
     total = fitted.get("total_weight") or fitted["data"].get("rows")
     named = cls._parameters(options, total) | method["fixed"]
-    known = set(cls._get_param_names())
-    kept = {name: _parameter(value) for name, value in named.items() if name in known}
+    kept = _own_parameters(cls, named)
     if isinstance(kept.get("class_weight"), tuple):
         kept["class_weight"] = dict(zip(classes.tolist(), kept["class_weight"], strict=True))
     for option in method["options"]:
@@ -232,7 +227,7 @@ def _parameters_of(
             kept[name] = _link(kept.get(name, "")) or (link if option["name"] == "link" else None)
     if "loss" in kept and options.get("loss_kind") == "composite":
         kept["loss"] = _core.CompositeLoss(link)
-    return {name: value for name, value in kept.items() if value is not None}
+    return given(**kept)
 
 
 def _link(text: str) -> _core.InverseLink | None:
@@ -251,10 +246,8 @@ def _labels(names: list[str], dtype: str | None) -> NDArray[Any]:
             return np.array([name == "True" for name in names])
         return np.array(names, dtype=object if kind.kind == "O" else None).astype(kind)
     for number in (np.int64, np.float64):
-        try:
+        with suppress(ValueError):
             return np.array(names).astype(number)
-        except ValueError:
-            pass
     return np.array(names)
 
 
@@ -275,6 +268,7 @@ def _simple(value: Any) -> bool:
     return isinstance(value, str | int | float | bool)
 
 
-def _parameter(value: Any) -> Any:
-    """A value of a file as a parameter: lists are tuples, as the defaults are."""
-    return tuple(value) if isinstance(value, list) else value
+def _own_parameters(cls: type[ProperClassifier], options: dict[str, Any]) -> dict[str, Any]:
+    """Those options of a file that are parameters of the class: lists are tuples, as the defaults are."""
+    own = {name: options[name] for name in cls._get_param_names() if name in options}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in own.items()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from properloss import _core
 from properloss._input import Rows
-from properloss._results import columns_of
+from properloss._results import columns_of, held_out_losses, named_columns
 
 #: Attributes of a fit of two classes that several do not have.
 _BINARY = ("_model", "threshold_", "loss_", "slope_ratio_", "history_", "termination_")
@@ -71,10 +71,10 @@ def set_learned(estimator: Any, content: dict[str, Any]) -> None:
     estimator.cv_results_ = {
         "C": path["c"],
         "C_scale": path["scale"],
-        **{f"C_{name}": path[name] for name in ("log_loss", "score", "weight")},
+        **named_columns("C", path),
         "tau": ratios["tau"],
-        **{f"tau_{name}": ratios[name] for name in ("log_loss", "score", "weight")},
-        **dict(zip(_STAGES, map(float, content["held_out_log_loss"]), strict=True)),
+        **named_columns("tau", ratios),
+        **held_out_losses(content, *_STAGES),
         "held_out_cost": float(content["held_out_cost"]),
         "link_gap": float(content["link_gap"]),
         "log_loss_bound": estimator.guarantee_,

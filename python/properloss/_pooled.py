@@ -19,7 +19,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
+
+from properloss import _core
+from properloss._input import is_a
+from properloss._registry import given
 
 #: Rounds without a gain on the held-out fold after which ``early_stopping=True`` stops.
 PATIENCE = 50
@@ -46,8 +52,9 @@ class Stopper(Protocol):
         """Make ``model``, not yet fitted, train for exactly ``rounds`` rounds."""
 
 
-def _weights(**named: Any) -> dict[str, Any]:
-    return {name: value for name, value in named.items() if value is not None}
+def given_list(**named: Any) -> dict[str, Any]:
+    """:func:`given` for packages that take a list of held-out sets: each in a list."""
+    return {name: [value] for name, value in given(**named).items()}
 
 
 def lightgbm_held_out(model: Any, X: Any, y: Any) -> dict[str, Any]:
@@ -71,8 +78,8 @@ class _LightGBM(_Patient):
             train.y,
             **lightgbm_held_out(model, held_out.X, held_out.y),
             callbacks=[early_stopping(self.patience, first_metric_only=True, verbose=False)],
-            **_weights(sample_weight=train.weight),
-            **({} if held_out.weight is None else {"eval_sample_weight": [held_out.weight]}),
+            **given(sample_weight=train.weight),
+            **given_list(eval_sample_weight=held_out.weight),
         )
         return int(model.best_iteration_ or model.n_estimators_)
 
@@ -89,8 +96,8 @@ class _XGBoost(_Patient):
             train.y,
             eval_set=[(held_out.X, held_out.y)],
             verbose=False,
-            **_weights(sample_weight=train.weight),
-            **({} if held_out.weight is None else {"sample_weight_eval_set": [held_out.weight]}),
+            **given(sample_weight=train.weight),
+            **given_list(sample_weight_eval_set=held_out.weight),
         )
         return int(model.best_iteration) + 1
 
@@ -102,19 +109,16 @@ class _CatBoost(_Patient):
     def fit(self, model: Any, train: Part, held_out: Part) -> int:
         from catboost import Pool
 
-        kinds = {
-            name: model.get_params().get(name)
-            for name in ("cat_features", "text_features", "embedding_features")
-        }
-        pool = Pool(held_out.X, held_out.y, weight=held_out.weight, **_weights(**kinds))
+        kinds = ("cat_features", "text_features", "embedding_features")
+        columns = given(**{name: model.get_params().get(name) for name in kinds})
         model.fit(
             train.X,
             train.y,
-            eval_set=pool,
+            eval_set=Pool(held_out.X, held_out.y, weight=held_out.weight, **columns),
             early_stopping_rounds=self.patience,
             use_best_model=True,
             verbose=False,
-            **_weights(sample_weight=train.weight),
+            **given(sample_weight=train.weight),
         )
         return int(model.tree_count_)
 
@@ -124,9 +128,9 @@ class _CatBoost(_Patient):
 
 def catboost_rounds(model: Any) -> str:
     """The name that ``model`` has for its rounds, of all that CatBoost has; it refuses two at once."""
-    given = model.get_params()
     names = ("iterations", "n_estimators", "num_boost_round", "num_trees")
-    return next((name for name in names if given.get(name) is not None), names[0])
+    parameters = model.get_params()
+    return next((name for name in names if parameters.get(name) is not None), names[0])
 
 
 class _HistGradientBoosting(_Patient):
@@ -141,10 +145,10 @@ class _HistGradientBoosting(_Patient):
         if not isinstance(model.random_state, (int, np.integer)):
             seed = np.random.RandomState() if model.random_state is None else model.random_state
             model.set_params(random_state=int(seed.randint(2**31 - 1)))
-        weight = _weights(sample_weight=train.weight)
+        weight = given(sample_weight=train.weight)
         if has_fit_parameter(model, "X_val"):
             model.set_params(early_stopping=True, n_iter_no_change=self.patience, tol=0.0)
-            held = _weights(sample_weight_val=held_out.weight)
+            held = given(sample_weight_val=held_out.weight)
             model.fit(train.X, train.y, X_val=held_out.X, y_val=held_out.y, **held, **weight)
             # The first score is that of the model without a tree.
             best = int(np.argmax(model.validation_score_[1:])) + 1
@@ -231,10 +235,10 @@ class _Pipeline:
             X_held_out = head.transform(X_held_out)
             model.steps[:-1] = head.steps
         held_out = Part(X_held_out, held_out.y, held_out.weight)
-        return self.last.fit(model.steps[-1][1], Part(X, train.y, train.weight), held_out)
+        return self.last.fit(last_step(model), Part(X, train.y, train.weight), held_out)
 
     def set_rounds(self, model: Any, rounds: int) -> None:
-        self.last.set_rounds(model.steps[-1][1], rounds)
+        self.last.set_rounds(last_step(model), rounds)
 
 
 #: A class of this name below this package stops in this way.
@@ -254,17 +258,14 @@ def stopper(model: Any, early_stopping: Any) -> Stopper | None:
         return None
     if isinstance(early_stopping, Stopper):
         return early_stopping
-    from sklearn.pipeline import Pipeline
-
     if isinstance(model, Pipeline):
-        last = stopper(model.steps[-1][1], early_stopping)
+        last = stopper(last_step(model), early_stopping)
         return None if last is None else _Pipeline(last)
-    for base in type(model).__mro__:
-        for package, name, kind in _KNOWN:
-            if base.__module__.split(".")[0] == package and base.__name__ == name:
-                usual = PATIENCE_EPOCHS if kind is _Skorch else PATIENCE
-                way: Stopper = kind(usual if early_stopping is True else int(early_stopping))
-                return way
+    for package, name, kind in _KNOWN:
+        if is_a(model, package, name):
+            usual = PATIENCE_EPOCHS if kind is _Skorch else PATIENCE
+            way: Stopper = kind(usual if early_stopping is True else int(early_stopping))
+            return way
     raise TypeError(
         f"early_stopping does not know {type(model).__name__}. It knows LightGBM, XGBoost,"
         " CatBoost, HistGradientBoosting, skorch and properloss.learners, alone or at the end of a"
@@ -304,16 +305,14 @@ class CrossFit:
 
     def rows(self, rows: Any) -> Part:
         """Those rows, with their weights if the learner takes weights."""
-        from sklearn.utils import _safe_indexing
-
         weight = None if self.weight is None else self.weight[rows]
         return Part(_safe_indexing(self.data.X, rows), _safe_indexing(self.data.y, rows), weight)
 
     def without(self, train: Any, test: Any) -> Any:
         """The learner on ``train``, stopped by ``test`` if it is to be stopped."""
-        if self.way is None:
-            return self._fit(fresh(self.base), self.rows(train), train)
         model = fresh(self.base)
+        if self.way is None:
+            return self._fit(model, self.rows(train), train)
         self.rounds.append(self.way.fit(model, self.rows(train), self.rows(test)))
         return model
 
@@ -327,17 +326,10 @@ class CrossFit:
     def _fit(self, model: Any, part: Part, rows: Any = None) -> Any:
         if self.routed is not None:
             return model.fit(part.X, part.y, **self._routed_rows(rows))
-        if part.weight is None:
-            return model.fit(part.X, part.y)
-        from sklearn.pipeline import Pipeline
-
-        if isinstance(model, Pipeline):
-            return model.fit(part.X, part.y, **{f"{model.steps[-1][0]}__sample_weight": part.weight})
-        return model.fit(part.X, part.y, sample_weight=part.weight)
+        step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+        return model.fit(part.X, part.y, **given(**{f"{step}sample_weight": part.weight}))
 
     def _routed_rows(self, rows: Any) -> dict[str, Any]:
-        from sklearn.utils import _safe_indexing
-
         def part(value: Any) -> Any:
             whole = rows is None or not hasattr(value, "__len__") or isinstance(value, str)
             return value if whole or len(value) != len(self.data.y) else _safe_indexing(value, rows)
@@ -345,13 +337,14 @@ class CrossFit:
         return {name: part(value) for name, value in (self.routed or {}).items()}
 
 
+def last_step(model: Any) -> Any:
+    """The learner itself: of a pipeline its last step."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
 def takes_weights(model: Any) -> bool:
     """Whether ``fit`` of a learner, or of the last step of a pipeline, has ``sample_weight``."""
-    from sklearn.pipeline import Pipeline
-
-    if isinstance(model, Pipeline):
-        model = model.steps[-1][1]
-    return bool(has_fit_parameter(model, "sample_weight"))
+    return bool(has_fit_parameter(last_step(model), "sample_weight"))
 
 
 class Folded(NamedTuple):
@@ -387,8 +380,6 @@ def floor_and_ceiling(z: Any, labels: Any, weights: Any) -> Any:
     """
     from scipy.optimize import minimize
     from scipy.special import expit
-
-    from properloss import _core
 
     z = np.asarray(z, dtype=np.float64)
     y = np.asarray(labels, dtype=np.float64)
@@ -426,14 +417,10 @@ def floor_and_ceiling(z: Any, labels: Any, weights: Any) -> Any:
 def relink(base: Any, link: Any) -> Any:
     """The learner with another link."""
     model = fresh(base)
-    last = model
-    from sklearn.pipeline import Pipeline
-
-    if isinstance(model, Pipeline):
-        last = model.steps[-1][1]
+    last = last_step(model)
     if "link" not in last.get_params(deep=False):
         raise TypeError(
-            f"relink needs an estimator with a `link` parameter, such as those of"
+            "relink needs an estimator with a `link` parameter, such as those of"
             f" properloss.learners; {type(last).__name__} has none"
         )
     last.set_params(link=link)

@@ -37,6 +37,11 @@ def keep(estimator: object, given: Mapping[str, Any]) -> None:
             setattr(estimator, name, value)
 
 
+def given(**named: Any) -> dict[str, Any]:
+    """Those arguments that are not None."""
+    return {name: value for name, value in named.items() if value is not None}
+
+
 @cache
 def methods() -> dict[str, _core.Method]:
     """Every method of the engine by its name."""
@@ -53,13 +58,9 @@ def constraint(option: _core.Option) -> list[Any]:
     """The values of an option, as scikit-learn checks parameters."""
     if option["kind"] == "number":
         low, high = option["low"], option["high"]
-        closed = {
-            (True, True): "both",
-            (True, False): "left",
-            (False, True): "right",
-            (False, False): "neither",
-        }[option["taken"]]
-        return [Interval(Real, low, None if high == float("inf") else high, closed=closed)]
+        closed = {(True, True): "both", (True, False): "left", (False, True): "right"}
+        ends = closed.get(option["taken"], "neither")
+        return [Interval(Real, low, None if high == float("inf") else high, closed=ends)]
     kinds: dict[str, list[Any]] = {
         "flag": ["boolean"],
         "count": [Interval(Integral, option.get("low", 0), None, closed="left")],
@@ -89,8 +90,7 @@ def constraints(class_name: str, names: Mapping[str, str] = PARAMETERS) -> dict[
     for method in methods_of(class_name):
         for option in method["options"]:
             found[names.get(option["name"], option["name"])] = constraint(option)
-    without = [name for name, default in defaults(class_name, names).items() if default is None]
-    for name in without:
-        if name in found:
-            found[name] = [*found[name], None]
+    for name, default in defaults(class_name, names).items():
+        if default is None and name in found:
+            found[name].append(None)
     return {**found, **BESIDE_CONSTRAINTS}

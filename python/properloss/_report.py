@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -14,7 +15,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from properloss import _core
 from properloss._base import ProperClassifier
+from properloss._export import class_names
 from properloss._input import not_finite_explained, prediction_input
+from properloss._model_file import text_of
+from properloss._registry import given
 from properloss.plotting._axes import finite_column
 
 #: Longest table of ``cv_results_`` that the page shows.
@@ -113,25 +117,20 @@ def report(
     labels = _positions(y, classes)
     weights = None
     if sample_weight is not None:
-        weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))
+        weights = finite_column(sample_weight, "sample_weight")
         check_consistent_length(y, weights)
     titles = _titles(models) if names is None else list(names)
     if len(titles) != len(models):
         raise ValueError(f"names has {len(titles)} entries for {len(models)} models")
     data = "rows given in Python"
+    side: Callable[..., Any] = _side if len(classes) == 2 else _class_side
+    first, *others = [side(each, title, X, y) for each, title in zip(models, titles, strict=True)]
+    second = others[0] if others else None
     if len(classes) == 2:
-        sides = [_side(each, title, X) for each, title in zip(models, titles, strict=True)]
-        for side in sides:
-            check_consistent_length(side[4], labels)
-        second = sides[1] if len(sides) > 1 else None
-        html = _core.report_page(sides[0], second, labels.astype(np.uint8), weights, data)
+        html = _core.report_page(first, second, labels.astype(np.uint8), weights, data)
     else:
-        several = [_class_side(each, title, X) for each, title in zip(models, titles, strict=True)]
-        for each_side in several:
-            check_consistent_length(each_side[2], labels)
-        other = several[1] if len(several) > 1 else None
         texts = [str(value) for value in classes]
-        html = _core.report_page_of_classes(several[0], other, texts, labels, weights, data)
+        html = _core.report_page_of_classes(first, second, texts, labels, weights, data)
     page = Report(html)
     if path is not None:
         page.save(path)
@@ -158,37 +157,33 @@ def _titles(models: list[Any]) -> list[str]:
     return titles
 
 
-def _side(model: Any, title: str, X: Any) -> _core._Side:
-    classes = (str(model.classes_[0]), str(model.classes_[1]))
+def _side(model: Any, title: str, X: Any, y: Any) -> _core._Side:
+    text: str | None = None
+    rows: Any = None
+    if isinstance(model, ProperClassifier):
+        text, rows = text_of(model), prediction_input(model, X)
+        with not_finite_explained(model, rows):
+            scores = model._model.scores(rows)
+    else:
+        scores = np.array(np.asarray(model.predict_proba(X))[:, 1], dtype=np.float64)
+    check_consistent_length(scores, y)
     details = json.dumps(_details(model), allow_nan=False)
-    if not isinstance(model, ProperClassifier):
-        p = np.asarray(model.predict_proba(X), dtype=np.float64)
-        return title, None, classes, details, np.ascontiguousarray(p[:, 1]), None
-    from properloss._model_file import text_of
-
-    rows = prediction_input(model, X)
-    with not_finite_explained(model, rows):
-        scores = model._model.scores(rows)
-    return title, text_of(model), classes, details, scores, rows
+    return title, text, class_names(model.classes_), details, scores, rows
 
 
-def _class_side(model: Any, title: str, X: Any) -> _core._ClassSide:
+def _class_side(model: Any, title: str, X: Any, y: Any) -> _core._ClassSide:
     """The same for three classes or more: probabilities, whoever made them."""
     p = np.ascontiguousarray(model.predict_proba(X), dtype=np.float64)
+    check_consistent_length(p, y)
     tau = getattr(model, "tau_", None)
     provenance = [("method", type(model).__name__)]
     text: str | None = None
     rows: Any = None
     if isinstance(model, ProperClassifier):
-        from properloss._model_file import text_of
-
         text, rows = text_of(model), prediction_input(model, X)
+        options = given(**model.get_params(deep=False))
         provenance += [("features", str(model.n_features_in_))]
-        provenance += [
-            (f"option {name}", str(value))
-            for name, value in model.get_params(deep=False).items()
-            if value is not None
-        ]
+        provenance += [(f"option {name}", str(value)) for name, value in options.items()]
     details = json.dumps(_details(model), allow_nan=False)
     return title, text, p, None if tau is None else float(tau), details, provenance, rows
 
@@ -204,27 +199,29 @@ def _details(model: Any) -> dict[str, Any]:
     if not (isinstance(model, ProperClassifier) and isinstance(results, dict)):
         for name, value in vars(model).items():
             public = name.endswith("_") and not name.startswith(("_", "n_features"))
-            if public and isinstance(value, Real | np.number) and np.isfinite(float(value)):
+            if public and _is_finite_number(value):
                 details[_NAMES.get(name, name.rstrip("_"))] = _plain(value)
         if isinstance(results, dict):
             details |= _tables(results)
     history = getattr(model, "history_", {})
     if "claimed" in history:
-        details["certificate"] = {
-            name: _column(history[name])
-            for name in ("iteration", "claimed", "observed", "least_gap", "gap_bound")
-            if name in history
-        }
+        names = ("iteration", "claimed", "observed", "least_gap", "gap_bound")
+        details["certificate"] = {name: _column(history[name]) for name in names if name in history}
     return details
+
+
+def _is_finite_number(value: Any) -> bool:
+    return isinstance(value, Real | np.number) and bool(np.isfinite(float(value)))
 
 
 def _tables(results: dict[str, Any]) -> dict[str, Any]:
     """Columns ``name`` and ``name_...`` become a table ``name``; numbers stay."""
     columns = {k: v for k, v in results.items() if np.ndim(v) == 1 and 0 < np.size(v) <= _LONGEST}
-    out: dict[str, Any] = {}
-    for name, value in results.items():
-        if np.ndim(value) == 0 and isinstance(value, Real | np.number) and np.isfinite(float(value)):
-            out[f"held-out {name.removeprefix('held_out_')}"] = _plain(value)
+    out: dict[str, Any] = {
+        f"held-out {name.removeprefix('held_out_')}": _plain(value)
+        for name, value in results.items()
+        if _is_finite_number(value)
+    }
     for name in columns:
         same = [k for k in columns if k.startswith(f"{name}_") and len(columns[k]) == len(columns[name])]
         if same:

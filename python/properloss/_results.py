@@ -40,15 +40,25 @@ def columns_of(rows: list[dict[str, float | str]]) -> dict[str, NDArray[np.float
     return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
 
 
+def named_columns(
+    name: str, table: dict[str, NDArray[np.float64]], *further: str
+) -> dict[str, NDArray[np.float64]]:
+    """The columns that every table of what was weighed has, under the name of what was weighed."""
+    return {f"{name}_{column}": table[column] for column in (*further, "log_loss", "score", "weight")}
+
+
 def link_results(links: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
-    columns = ("slope_ratio", "log_loss", "score", "weight")
-    return {"smoothness": links["smoothness"]} | {f"smoothness_{c}": links[c] for c in columns}
+    return {"smoothness": links["smoothness"], **named_columns("smoothness", links, "slope_ratio")}
 
 
-def add_cost(results: dict[str, Any], cost: _certificate.LinkCost | None) -> None:
+def held_out_losses(learned: dict[str, Any], *names: str) -> dict[str, float]:
+    """Held-out log-losses of the stages."""
+    return dict(zip(names, map(float, learned["held_out_log_loss"]), strict=True))
+
+
+def cost_results(cost: _certificate.LinkCost | None) -> dict[str, float]:
     """What the link cost on held-out rows, beside what it can cost."""
-    if cost is not None:
-        results["link_cost"], results["link_cost_at_most"] = cost
+    return {} if cost is None else {"link_cost": cost.nats, "link_cost_at_most": cost.at_most}
 
 
 def two_columns(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,17 +6,19 @@ again in every pass.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from properloss import _core
-from properloss._input import as_rows
+from properloss._input import as_floats, as_rows, is_a, need_two_classes
 
 #: What a fit may use if nothing is said.
 _MEMORY = 1 << 30
@@ -34,17 +36,10 @@ def is_source(X: Any) -> bool:
             all(isinstance(path, str | os.PathLike) for path in X)
             or all(isinstance(batch, tuple) and len(batch) in (2, 3) for batch in X)
         )
-    if _is(X, "pyarrow", "Dataset") or _is(X, "polars", "LazyFrame"):
+    if is_a(X, "pyarrow", "Dataset") or is_a(X, "polars", "LazyFrame"):
         return True
     arrays = ("shape", "__array__", "__dataframe__", "__arrow_c_stream__", "keys")
     return hasattr(X, "__iter__") and not any(hasattr(X, name) for name in arrays)
-
-
-def _is(X: Any, package: str, name: str) -> bool:
-    return any(
-        base.__name__ == name and base.__module__.split(".")[0] == package
-        for base in type(X).__mro__
-    )
 
 
 def parse_bytes(limit: int | str | None) -> int:
@@ -62,99 +57,95 @@ def parse_bytes(limit: int | str | None) -> int:
     return int(limit)
 
 
-class Source:
-    """Batches of rows, labels and weights, as often as asked for."""
+class Batches:
+    """Rows, labels and weights of a re-iterable of batches, as often as asked for."""
 
-    def __init__(self, X: Any, label: str | None, weight: str | None) -> None:
-        self.names: list[str] | None = None
-        self._temporary: Any = None
-        if isinstance(X, str | os.PathLike):
-            X = [X]
-        if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
-            X = _dataset([os.fspath(path) for path in X])
-        elif _is(X, "polars", "LazyFrame"):
-            X = self._spilled(X)
-        self._batches: Iterable[Any] | None = None
-        if _is(X, "pyarrow", "Dataset"):
-            self._dataset = X
-            columns = list(X.schema.names)
-            self._label = columns[-1] if label is None else label
-            self._weight = weight
-            for role, name in (("label", self._label), ("sample_weight", weight)):
-                if name is not None and name not in columns:
-                    raise ValueError(f"{role}={name!r} is no column; the columns are {columns}")
-            self.names = [name for name in columns if name not in (self._label, weight)]
-            self._check_types()
-        else:
-            if label is not None or weight is not None:
-                raise ValueError("label and the name of a weight are for files and tables")
-            if iter(X) is X:
-                raise TypeError(
-                    f"{type(X).__name__} can be read once only; give something that can be read again,"
-                    " such as a list of batches or an object whose __iter__ starts anew"
-                )
-            self._batches = X
+    names: list[str] | None = None
 
-    def _spilled(self, frame: Any) -> Any:
-        """A lazy frame as a Parquet file, written as its rows come."""
-        import tempfile
+    def __init__(self, batches: Iterable[Any]) -> None:
+        if iter(batches) is batches:
+            raise TypeError(
+                f"{type(batches).__name__} can be read once only; give something that can be read again,"
+                " such as a list of batches or an object whose __iter__ starts anew"
+            )
+        self._batches = batches
 
-        self._temporary = tempfile.TemporaryDirectory(prefix="properloss-")
-        path = Path(self._temporary.name) / "rows.parquet"
-        frame.sink_parquet(path)
-        return _dataset([str(path)])
+    def labels(self) -> Iterator[NDArray[Any]]:
+        """The labels, batch by batch."""
+        return (y for _, y, _ in self)
 
-    def _check_types(self) -> None:
+    def __iter__(self) -> Iterator[Batch]:
+        for X, y, *weights in self._batches:
+            yield X, np.asarray(y).reshape(-1), weights[0] if weights else None
+
+
+class TableBatches:
+    """The same of the columns of a dataset."""
+
+    def __init__(self, dataset: Any, label: str | None, weight: str | None, folder: Any = None) -> None:
         import pyarrow.types as types
 
-        schema = self._dataset.schema
-        for name in self.names or []:
-            kind = schema.field(name).type
+        self._dataset = dataset
+        #: Where the dataset lies, if that goes with this object.
+        self._folder = folder
+        columns = list(dataset.schema.names)
+        self._label = columns[-1] if label is None else label
+        self._weight = weight
+        for role, name in (("label", self._label), ("sample_weight", weight)):
+            if name is not None and name not in columns:
+                raise ValueError(f"{role}={name!r} is no column; the columns are {columns}")
+        self.names = [name for name in columns if name not in (self._label, weight)]
+        kinds = [dataset.schema.field(name).type for name in self.names]
+        for name, kind in zip(self.names, kinds, strict=True):
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise ValueError(
                     f"column {name!r} is {kind}: rows that are read batch by batch must be numbers."
                     " Encode it first, or fit with the command line, which does"
                 )
+        single = all(types.is_float32(kind) or types.is_boolean(kind) for kind in kinds)
+        self._dtype = np.float32 if single else np.float64
 
-    def _read(self, columns: list[str]) -> Iterator[Any]:
+    def _read(self, columns: list[str]) -> Iterator[list[NDArray[Any]]]:
         """Batches of these columns; a file that cannot be read is named, with its row group."""
         import pyarrow as pa
 
         try:
-            yield from self._dataset.to_batches(columns=columns, batch_size=_BATCH)
+            for batch in self._dataset.to_batches(columns=columns, batch_size=_BATCH):
+                yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
         except (pa.ArrowException, OSError) as error:
             raise ValueError(_culprit(self._dataset, columns, error)) from None
 
     def labels(self) -> Iterator[NDArray[Any]]:
         """The labels, batch by batch."""
-        if self._batches is None:
-            for batch in self._read([self._label]):
-                yield batch.column(0).to_numpy(zero_copy_only=False)
-        else:
-            for batch in self._batches:
-                yield np.asarray(batch[1]).reshape(-1)
+        return (labels for (labels,) in self._read([self._label]))
 
     def __iter__(self) -> Iterator[Batch]:
-        if self._batches is not None:
-            for batch in self._batches:
-                yield batch[0], np.asarray(batch[1]).reshape(-1), batch[2] if len(batch) > 2 else None
-            return
-        names = self.names or []
-        wanted = [*names, self._label, *([] if self._weight is None else [self._weight])]
-        for batch in self._read(wanted):
-            columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-            X = np.empty((batch.num_rows, len(names)), dtype=self._dtype())
-            for j in range(len(names)):
+        beside = [self._label] if self._weight is None else [self._label, self._weight]
+        for columns in self._read([*self.names, *beside]):
+            y, *weights = columns[len(self.names) :]
+            X = np.empty((len(y), len(self.names)), dtype=self._dtype)
+            for j in range(len(self.names)):
                 X[:, j] = columns[j]
-            weights = None if self._weight is None else columns[-1]
-            yield X, columns[len(names)], weights
+            yield X, y, weights[0] if weights else None
 
-    def _dtype(self) -> Any:
-        import pyarrow.types as types
 
-        kinds = [self._dataset.schema.field(name).type for name in self.names or []]
-        single = all(types.is_float32(kind) or types.is_boolean(kind) for kind in kinds)
-        return np.float32 if single else np.float64
+def source_of(X: Any, label: str | None, weight: str | None) -> Batches | TableBatches:
+    """What :func:`is_source` takes, as batches of rows, labels and weights."""
+    if isinstance(X, str | os.PathLike):
+        X = [X]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
+        return TableBatches(_dataset([os.fspath(path) for path in X]), label, weight)
+    if is_a(X, "polars", "LazyFrame"):
+        # As a Parquet file, written as its rows come.
+        folder = tempfile.TemporaryDirectory(prefix="properloss-")
+        path = os.path.join(folder.name, "rows.parquet")
+        X.sink_parquet(path)
+        return TableBatches(_dataset([path]), label, weight, folder)
+    if is_a(X, "pyarrow", "Dataset"):
+        return TableBatches(X, label, weight)
+    if label is not None or weight is not None:
+        raise ValueError("label and the name of a weight are for files and tables")
+    return Batches(X)
 
 
 def _dataset(paths: list[str]) -> Any:
@@ -166,16 +157,14 @@ def _dataset(paths: list[str]) -> Any:
     found: list[str] = []
     for path in paths:
         if any(sign in path for sign in "*?["):
-            import glob
-
             matching = sorted(glob.glob(path))
             if not matching:
                 raise FileNotFoundError(f"{path}: no file has such a name")
-            found.extend(matching)
-        else:
-            if not os.path.exists(path):
-                raise FileNotFoundError(f"{path}: no such file")
+            found += matching
+        elif os.path.exists(path):
             found.append(path)
+        else:
+            raise FileNotFoundError(f"{path}: no such file")
     ending = found[0].lower().removesuffix(".gz").rsplit(".", 1)[-1]
     formats: dict[str, Any] = {"parquet": "parquet", "pq": "parquet", "csv": "csv", "feather": "feather"}
     if ending in ("tsv", "tab"):
@@ -237,12 +226,12 @@ def _line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def classes_of(source: Source) -> NDArray[Any]:
+def classes_of(source: Batches | TableBatches) -> NDArray[Any]:
     """The two labels, in order."""
     seen: NDArray[Any] | None = None
     for labels in source.labels():
         here = np.unique(labels)
-        seen = here if seen is None else np.unique(np.concatenate([seen, here]))
+        seen = here if seen is None else np.union1d(seen, here)
         if len(seen) > 2:
             raise ValueError(
                 "Only binary classification is supported for rows that are read batch by batch; the"
@@ -250,27 +239,19 @@ def classes_of(source: Source) -> NDArray[Any]:
             )
     if seen is None or len(seen) == 0:
         raise ValueError("Found array with 0 sample(s): there are no rows")
-    if len(seen) == 1:
-        raise ValueError(
-            "This solver needs samples of at least 2 classes in the data, but the data contains"
-            f" only one class: {seen[0]!r}"
-        )
+    need_two_classes(seen)
     return seen
 
 
 def write_blocks(
-    source: Source, classes: NDArray[Any], memory: int
+    source: Batches | TableBatches, classes: NDArray[Any], memory: int
 ) -> tuple[_core.BlockFile, NDArray[np.float64], int]:
     """All rows on disk; the weights of the classes; the number of columns."""
-    import scipy.sparse as sp
-
     writer: _core.BlockWriter | None = None
     totals = np.zeros(2)
     columns, row, weighted = 0, 0, False
     for number, (X, y, w) in enumerate(source):
-        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
+        X = as_floats(X)
         if X.ndim != 2 or X.shape[0] != len(y):
             raise ValueError(f"batch {number}: X has shape {X.shape}, but y has {len(y)} labels")
         if writer is None:
@@ -278,7 +259,7 @@ def write_blocks(
             writer = _core.BlockWriter(
                 columns,
                 single=X.dtype == np.float32,
-                sparse=bool(sp.issparse(X)),
+                sparse=bool(issparse(X)),
                 weighted=weighted,
                 block_bytes=_core.block_bytes(memory),
             )
@@ -288,11 +269,11 @@ def write_blocks(
             )
         if (w is not None) != weighted:
             raise ValueError(f"batch {number}: some batches have weights and some do not")
+        strangers = y[~np.isin(y, classes)]
+        if len(strangers):
+            raise ValueError(f"batch {number}: label {strangers[0]!r} was not there before; read it again")
         positive = y == classes[1]
-        if not np.all(positive | (y == classes[0])):
-            bad = y[~(positive | (y == classes[0]))][0]
-            raise ValueError(f"batch {number}: label {bad!r} was not there before; read it again")
-        weights = np.ones(len(y)) if w is None else np.asarray(w, dtype=np.float64).reshape(-1)
+        weights = np.ones(len(y)) if w is None else np.ascontiguousarray(w, np.float64).reshape(-1)
         if len(weights) != len(y):
             raise ValueError(f"batch {number}: {len(weights)} weights, but {len(y)} labels")
         row += len(y)
@@ -301,12 +282,9 @@ def write_blocks(
             kept = weights != 0.0
             X, positive, weights = X[kept], positive[kept], weights[kept]
         totals += np.bincount(positive, weights=weights, minlength=2)
-        labels = np.ascontiguousarray(positive.astype(np.uint8))
-        data = X if sp.issparse(X) else np.ascontiguousarray(X)
         try:
-            writer.push(as_rows(data), labels, np.ascontiguousarray(weights) if weighted else None)
+            writer.push(as_rows(X), positive.astype(np.uint8), weights if weighted else None)
         except _core.NotFiniteError as error:
-            text = error.args[0]
-            raise ValueError(f"batch {number} (up to row {row}): {text}") from None
+            raise ValueError(f"batch {number} (up to row {row}): {error.args[0]}") from None
     assert writer is not None
     return writer.finish(), totals, columns

@@ -13,17 +13,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse, vstack
 
 from properloss import _core
 from properloss._base import set_names
-from properloss._classifier import (
-    ProperLossClassifier,
-    block_settings,
-    check_blocks,
-)
+from properloss._classifier import ProperLossClassifier, check_blocks
 from properloss._docs import documented
-from properloss._input import as_rows
+from properloss._input import as_floats, as_rows
 from properloss._registry import keep
+from properloss._results import SMOOTHNESS
 
 try:
     import dask
@@ -82,17 +80,10 @@ class DaskProperLossClassifier(ProperLossClassifier):
         *,
         client: Client | None = None,
         blocks: int | None = None,
-        cv: Any = 5,
-        refit: Any = "likelihood",
-        smoothness: Any = (3.0, 0.3, 0.03, 0.003),
-        class_weight: Any = None,
-        prior_correction: bool = False,
-        weights: Any = "counts",
-        random_state: Any = 0,
-        preserve_order: bool = False,
-        verbose: int = 0,
-        checkpoint: Any = None,
-        checkpoint_every: float = 60.0,
+        cv: Any = 5, refit: Any = "likelihood", smoothness: Any = SMOOTHNESS,
+        class_weight: Any = None, prior_correction: bool = False,
+        weights: Any = "counts", random_state: Any = 0, preserve_order: bool = False,
+        verbose: int = 0, checkpoint: Any = None, checkpoint_every: float = 60.0,
     ) -> None:
         super().__init__()
         keep(self, locals())
@@ -121,7 +112,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
         """
         self._validate_params()
         check_blocks(self, groups)
-        client = self.client if self.client is not None else get_client()
+        client = get_client() if self.client is None else self.client
         parts = _partitions(X, y, sample_weight)
         names = _names(X)
         workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
@@ -155,12 +146,7 @@ class DaskProperLossClassifier(ProperLossClassifier):
             return _gathered(client, client.compute(tasks))
 
         line = self._progress_line()
-        task: _core.BlockTask = {
-            "blocks": (facts, ask),
-            "progress": line,
-            "checkpoint": self._checkpoint(),
-        }
-        fit = _core.fit_blocks(task, "proper", block_settings(self, classes, totals))
+        fit = self._run_blocks(self._block_task((facts, ask), line), classes, totals)
         self.classes_ = classes
         self.__dict__.pop("_encoder", None)
         self._set_fit(fit)
@@ -213,12 +199,10 @@ class DaskProperLossClassifier(ProperLossClassifier):
         local = self.to_local()
         if not dask.is_dask_collection(X):
             return getattr(local, name)(X)
-        parts = _blocks_of(X)
-        rows = _row_counts(X)
-        work = delayed(_predict)
-        shared = delayed(local)
+        work, shared = delayed(_predict), delayed(local)
+        counts = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * X.npartitions
         pieces = []
-        for part, count in zip(parts, rows, strict=True):
+        for part, count in zip(_blocks_of(X), counts, strict=True):
             shape = (count,) if columns is None else (count, columns)
             pieces.append(da.from_delayed(work(shared, name, part), shape=shape, dtype=dtype))
         return da.concatenate(pieces, axis=0, allow_unknown_chunksizes=True)
@@ -231,14 +215,9 @@ class DaskProperLossClassifier(ProperLossClassifier):
         estimator : ProperLossClassifier
             Fitted.
         """
-        parameters = self.get_params(deep=False)
-        for name in ("client", "blocks"):
-            parameters.pop(name)
-        local = ProperLossClassifier(**parameters)
-        own = {"client", "blocks", "n_rounds_", "n_blocks_", *parameters}
-        for name, value in vars(self).items():
-            if name not in own:
-                setattr(local, name, value)
+        local = ProperLossClassifier()
+        own = ("client", "blocks", "n_rounds_", "n_blocks_")
+        local.__dict__.update({name: value for name, value in vars(self).items() if name not in own})
         return local
 
     def __getstate__(self) -> dict[str, Any]:
@@ -272,13 +251,11 @@ def _gathered(client: Client, futures: list[Any]) -> list[bytes]:
 
 def _join(parts: list[tuple[Any, Any, Any]], first: int) -> tuple[Any, NDArray[Any], Any]:
     """Partitions put together to one block: rows, labels as they are, weights."""
-    import scipy.sparse as sp
-
     matrices: list[Any] = []
     labels: list[NDArray[Any]] = []
     weights: list[Any] = []
     for number, (X, y, w) in enumerate(parts, start=first):
-        X = _matrix(X)
+        X = as_floats(X.to_numpy() if hasattr(X, "to_numpy") else X)
         y = np.asarray(y).reshape(-1)
         if X.shape[0] != len(y):
             raise ValueError(
@@ -305,25 +282,9 @@ def _join(parts: list[tuple[Any, Any, Any]], first: int) -> tuple[Any, NDArray[A
         return np.empty((0, 0)), np.empty(0), None
     if len(matrices) == 1:
         X = matrices[0]
-    elif sp.issparse(matrices[0]):
-        X = sp.vstack(matrices, format="csr")
     else:
-        X = np.concatenate(matrices)
+        X = vstack(matrices, format="csr") if issparse(matrices[0]) else np.concatenate(matrices)
     return X, np.concatenate(labels), np.concatenate(weights) if weights else None
-
-
-def _matrix(X: Any) -> Any:
-    import scipy.sparse as sp
-
-    if sp.issparse(X):
-        X = X.tocsr()
-        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    if hasattr(X, "to_numpy"):
-        X = X.to_numpy()
-    X = np.asarray(X)
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    return np.ascontiguousarray(X)
 
 
 def _labels(part: tuple[Any, NDArray[Any], Any]) -> NDArray[Any]:
@@ -378,8 +339,7 @@ def _blocks_of(collection: Any) -> list[Delayed]:
         )
     if isinstance(collection, da.Array) and collection.ndim == 2 and collection.numblocks[1] > 1:
         collection = collection.rechunk({1: -1})
-    parts = collection.to_delayed()
-    return list(np.asarray(parts, dtype=object).reshape(-1))
+    return list(np.asarray(collection.to_delayed(), dtype=object).reshape(-1))
 
 
 def _partitions(X: Any, y: Any, sample_weight: Any) -> list[tuple[Delayed, Delayed, Any]]:
@@ -391,12 +351,6 @@ def _partitions(X: Any, y: Any, sample_weight: Any) -> list[tuple[Delayed, Delay
                 f"{name} has {len(parts)} partitions, but X has {len(rows)}; partition them alike"
             )
     return list(zip(rows, labels, weights, strict=True))
-
-
-def _row_counts(X: Any) -> list[Any]:
-    if isinstance(X, da.Array):
-        return list(X.chunks[0])
-    return [np.nan] * X.npartitions
 
 
 def _names(X: Any) -> NDArray[Any] | None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from properloss import _core
 from properloss._docs import documented
-from properloss.plotting._axes import binary_labels, finite_column, same_length
+from properloss.plotting._axes import labelled, same_length
 
 __all__ = [
     "CalibrationBound",
@@ -130,9 +130,7 @@ def brier(
     >>> brier([0, 1], [0.5, 0.5])
     0.25
     """
-    return corp_decomposition(
-        y_true, y_prob, sample_weight=sample_weight, pos_label=pos_label
-    ).brier
+    return _core.metric_corp(_columns(y_true, y_prob, "y_prob", sample_weight, pos_label))[0]
 
 
 @documented
@@ -198,13 +196,11 @@ def calibration_bound(
     numbers = None
     if folds is not None:
         numbers = np.unique(np.asarray(folds), return_inverse=True)[1].astype(np.uint32).ravel()
-        same_length(y_true=columns[1], folds=numbers)
-    rms, population, log, brier_, against, rows, count = _core.metric_calibration_bound(
-        columns, numbers, float(confidence)
-    )
-    return CalibrationBound(
-        rms, population, float(confidence), log, brier_, against, rows, count
-    )
+        same_length(columns[1], numbers)
+    confidence = float(confidence)
+    bound = _core.metric_calibration_bound(columns, numbers, confidence)
+    rms, population, log, brier_, against, rows, count = bound
+    return CalibrationBound(rms, population, confidence, log, brier_, against, rows, count)
 
 
 def expected_calibration_error(
@@ -257,11 +253,5 @@ def maximum_calibration_error(
 def _columns(
     y_true: ArrayLike, values: ArrayLike, name: str, sample_weight: Any, pos_label: Any
 ) -> _Columns:
-    labels = binary_labels(y_true, pos_label).astype(np.uint8)
-    column = np.ascontiguousarray(finite_column(values, name))
-    same_length(y_true=labels, values=column)
-    if sample_weight is None:
-        return column, labels, None
-    weights = np.ascontiguousarray(finite_column(sample_weight, "sample_weight"))
-    same_length(y_true=labels, sample_weight=weights)
-    return column, labels, weights
+    labels, column, weights = labelled(y_true, values, name, sample_weight, pos_label)
+    return column, labels.astype(np.uint8), weights

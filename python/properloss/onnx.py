@@ -14,7 +14,8 @@ With a ``float64`` input the probabilities are ``double`` and those of ``predict
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from properloss._calibrated import ProperCalibratedClassifierCV
 from properloss._calibrator import ProperCalibrator
 from properloss._classifier import ProperLossClassifier
 from properloss._export import onnx_bytes
+from properloss._results import LARGEST, SMALLEST
 from properloss.estimators import (
     BregmanTronClassifier,
     CanonicalLossClassifier,
@@ -73,8 +75,7 @@ def convert(estimator: Any, *, portable: bool, dtype: str) -> bytes:
         raise ValueError("the estimator does not tell its number of features (n_features_in_)")
     row = np.zeros((1, count), dtype=np.dtype(dtype))
     options = {id(estimator): {"zipmap": False, "portable": portable}}
-    model = to_onnx(estimator, row, options=options)
-    content: bytes = model.SerializeToString()
+    content: bytes = to_onnx(estimator, row, options=options).SerializeToString()
     return content
 
 
@@ -89,12 +90,15 @@ def _number_type(operator: Any) -> Any:
     return DoubleTensorType if double else FloatTensorType
 
 
-def _classifier_shapes(operator: Any) -> None:
+def _label_type(classes: Any) -> Any:
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
 
+    return Int64TensorType if np.issubdtype(classes.dtype, np.integer) else StringTensorType
+
+
+def _classifier_shapes(operator: Any) -> None:
     rows = operator.inputs[0].get_first_dimension()
-    integers = np.issubdtype(operator.raw_operator.classes_.dtype, np.integer)
-    operator.outputs[0].type = (Int64TensorType if integers else StringTensorType)([rows])
+    operator.outputs[0].type = _label_type(operator.raw_operator.classes_)([rows])
     operator.outputs[1].type = _number_type(operator)([rows, 2])
 
 
@@ -107,161 +111,154 @@ def _calibrator_shapes(operator: Any) -> None:
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    x = _matrix(scope, operator, container)
+    graph = _Graph(scope, operator, container)
     label, p = (output.full_name for output in operator.outputs)
-    model = operator.raw_operator
-    _insert(scope, container, model, x, label, _cast(scope, operator, container, p), operator)
+    graph.insert(operator.raw_operator, graph.matrix(), label, graph.cast_to(p))
 
 
 def _convert_calibrator(scope: Any, operator: Any, container: Any) -> None:
-    x = _matrix(scope, operator, container)
-    p = _cast(scope, operator, container, operator.outputs[0].full_name)
-    _insert_second_column(scope, container, operator.raw_operator, x, p, operator)
+    graph = _Graph(scope, operator, container)
+    p = graph.cast_to(operator.outputs[0].full_name)
+    graph.insert_second_column(operator.raw_operator, graph.matrix(), p)
 
 
 def _convert_calibrated(scope: Any, operator: Any, container: Any) -> None:
     from onnx import TensorProto
 
+    graph = _Graph(scope, operator, container)
     model = operator.raw_operator
     found = []
     for estimator, calibrator in model.calibrated_classifiers_:
-        s = _scores(scope, operator, container, estimator, model.classes_[1])
-        p = scope.get_unique_variable_name("calibrated")
-        _insert_second_column(scope, container, calibrator, s, p, operator)
-        found.append(p)
-    new = scope.get_unique_variable_name
-    mean, total = new("mean"), new("sum")
-    count, one, half = new("count"), new("one"), new("half")
-    container.add_initializer(count, TensorProto.DOUBLE, [1], [float(len(found))])
-    container.add_initializer(one, TensorProto.DOUBLE, [1], [1.0])
-    container.add_initializer(half, TensorProto.DOUBLE, [1], [0.5])
-    container.add_node("Sum", found, total)
-    container.add_node("Div", [total, count], mean)
+        s = graph.scores(estimator, model.classes_[1])
+        found.append(graph.new("calibrated"))
+        graph.insert_second_column(calibrator, s, found[-1])
+    count, one, half = (
+        graph.constant(name, TensorProto.DOUBLE, value)
+        for name, value in (("count", float(len(found))), ("one", 1.0), ("half", 0.5))
+    )
+    mean = graph.node("Div", [graph.node("Sum", found, "sum"), count], "mean")
     # As predict_proba: 1 - p, strictly inside.
-    rest, low, high, inside = new("rest"), new("low"), new("high"), new("inside")
-    container.add_initializer(low, TensorProto.DOUBLE, [], [np.finfo(np.float64).tiny])
-    container.add_initializer(high, TensorProto.DOUBLE, [], [1.0 - 2.0**-53])
-    container.add_node("Sub", [one, mean], rest)
-    container.add_node("Clip", [rest, low, high], inside)
+    low = graph.constant("low", TensorProto.DOUBLE, SMALLEST, shape=[])
+    high = graph.constant("high", TensorProto.DOUBLE, LARGEST, shape=[])
+    rest = graph.node("Clip", [graph.node("Sub", [one, mean], "rest"), low, high], "inside")
     label, p = (output.full_name for output in operator.outputs)
-    p = _cast(scope, operator, container, p)
-    container.add_node("Concat", [inside, mean], p, axis=1)
-    positive, chosen = new("positive"), new("chosen")
-    container.add_node("Greater", [mean, half], positive)
+    container.add_node("Concat", [rest, mean], graph.cast_to(p), axis=1)
     integers = np.issubdtype(model.classes_.dtype, np.integer)
     kind = TensorProto.INT64 if integers else TensorProto.STRING
-    names = []
-    for value in model.classes_.tolist():
-        names.append(new("class"))
-        text = value if integers else str(value).encode()
-        container.add_initializer(names[-1], kind, [1], [text])
-    container.add_node("Where", [positive, names[1], names[0]], chosen)
-    axis = new("axis")
-    container.add_initializer(axis, TensorProto.INT64, [1], [1])
+    negative, positive = (
+        graph.constant("class", kind, value if integers else str(value).encode())
+        for value in model.classes_.tolist()
+    )
+    above = graph.node("Greater", [mean, half], "positive")
+    chosen = graph.node("Where", [above, positive, negative], "chosen")
+    axis = graph.constant("axis", TensorProto.INT64, 1)
     container.add_node("Squeeze", [chosen, axis], label)
 
 
-def _scores(scope: Any, operator: Any, container: Any, estimator: Any, positive: Any) -> str:
-    """What the calibrator of ``estimator`` takes, as doubles of shape (rows, 1)."""
-    from onnx import TensorProto
-    from skl2onnx._supported_operators import sklearn_operator_name_map
-    from skl2onnx.common.data_types import Int64TensorType, StringTensorType
+class _Graph(NamedTuple):
+    """The graph under construction, for one operator of it."""
 
-    alias = sklearn_operator_name_map.get(type(estimator))
-    name = type(estimator).__name__
-    if alias is None:
-        raise ValueError(f"skl2onnx has no converter for the {name} inside")
-    inner = scope.declare_local_operator(alias, estimator)
-    if hasattr(estimator, "decision_function"):
-        if not container.has_options(estimator, "raw_scores"):
-            raise ValueError(
-                f"skl2onnx gives no decision_function of {name}, which the calibrator takes"
+    scope: Any
+    operator: Any
+    container: Any
+
+    def new(self, name: str) -> str:
+        return str(self.scope.get_unique_variable_name(name))
+
+    def constant(self, name: str, kind: int, value: Any, shape: Sequence[int] = (1,)) -> str:
+        name = self.new(name)
+        self.container.add_initializer(name, kind, list(shape), [value])
+        return name
+
+    def node(self, kind: str, inputs: Any, name: str, **attributes: Any) -> str:
+        """A node with one output of its own, and the name of that."""
+        name = self.new(name)
+        self.container.add_node(kind, inputs, name, **attributes)
+        return name
+
+    def scores(self, estimator: Any, positive: Any) -> str:
+        """What the calibrator of ``estimator`` takes, as doubles of shape (rows, 1)."""
+        from onnx import TensorProto
+        from skl2onnx._supported_operators import sklearn_operator_name_map
+
+        scope, container = self.scope, self.container
+        alias = sklearn_operator_name_map.get(type(estimator))
+        name = type(estimator).__name__
+        if alias is None:
+            raise ValueError(f"skl2onnx has no converter for the {name} inside")
+        inner = scope.declare_local_operator(alias, estimator)
+        if hasattr(estimator, "decision_function"):
+            if not container.has_options(estimator, "raw_scores"):
+                raise ValueError(
+                    f"skl2onnx gives no decision_function of {name}, which the calibrator takes"
+                )
+            for options in (container, scope):
+                options.add_options(id(estimator), {"raw_scores": True})
+        inner.inputs = self.operator.inputs
+        label = _label_type(estimator.classes_)()
+        inner.outputs.append(scope.declare_local_variable("inner_label", label))
+        both = scope.declare_local_variable("inner_scores", _number_type(self.operator)())
+        inner.outputs.append(both)
+        place = int(np.flatnonzero(estimator.classes_ == positive)[0])
+        index = self.constant("index", TensorProto.INT64, place)
+        column = self.node("Gather", [both.full_name, index], "column", axis=1)
+        return self.node("Cast", column, "score", to=TensorProto.DOUBLE)
+
+    def matrix(self) -> str:
+        """The inputs side by side, as doubles."""
+        from onnx import TensorProto
+
+        names = [variable.full_name for variable in self.operator.inputs]
+        x = names[0] if len(names) == 1 else self.node("Concat", names, "columns", axis=1)
+        return self.node("Cast", x, "doubles", to=TensorProto.DOUBLE)
+
+    def cast_to(self, output: str) -> str:
+        """A name for doubles that become ``output``, in the type that is declared for it."""
+        from onnx import TensorProto
+        from skl2onnx.common.data_types import DoubleTensorType
+
+        double = _number_type(self.operator) is DoubleTensorType
+        name = self.new("probabilities_double")
+        to = TensorProto.DOUBLE if double else TensorProto.FLOAT
+        self.container.add_node("Cast", name, output, to=to)
+        return name
+
+    def insert_second_column(self, model: Any, x: str, output: str) -> None:
+        from onnx import TensorProto
+
+        both = self.new("both")
+        self.insert(model, x, self.new("label"), both)
+        index = self.constant("index", TensorProto.INT64, 1)
+        self.container.add_node("Gather", [both, index], output, axis=1)
+
+    def insert(self, model: Any, x: str, label: str, p: str) -> None:
+        """The graph of ``model`` inside this one, under fresh names."""
+        import onnx
+
+        options = self.scope.get_options(self.operator.raw_operator, {"portable": False})
+        content = onnx_bytes(model, portable=options.get("portable", False))
+        graph = onnx.load_from_string(content).graph
+        names = {"X": x, "label": label, "probabilities": p}
+
+        def renamed(name: str) -> str:
+            if name not in names:
+                names[name] = self.new(f"properloss_{name}")
+            return names[name]
+
+        for tensor in graph.initializer:
+            name = renamed(tensor.name)
+            if tensor.data_type == onnx.TensorProto.STRING:
+                texts = list(tensor.string_data)
+                self.container.add_initializer(name, tensor.data_type, list(tensor.dims), texts)
+            else:
+                self.container.add_initializer(name, None, None, tensor)
+        for node in graph.node:
+            attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+            self.container.add_node(
+                node.op_type,
+                [renamed(name) for name in node.input],
+                [renamed(name) for name in node.output],
+                op_domain=node.domain,
+                name=self.scope.get_unique_operator_name(node.op_type),
+                **attributes,
             )
-        container.add_options(id(estimator), {"raw_scores": True})
-        scope.add_options(id(estimator), {"raw_scores": True})
-    inner.inputs = operator.inputs
-    integers = np.issubdtype(estimator.classes_.dtype, np.integer)
-    kind = Int64TensorType if integers else StringTensorType
-    inner.outputs.append(scope.declare_local_variable("inner_label", kind()))
-    both = scope.declare_local_variable("inner_scores", _number_type(operator)())
-    inner.outputs.append(both)
-    new = scope.get_unique_variable_name
-    index, column, score = new("index"), new("column"), new("score")
-    place = int(np.flatnonzero(estimator.classes_ == positive)[0])
-    container.add_initializer(index, TensorProto.INT64, [1], [place])
-    container.add_node("Gather", [both.full_name, index], column, axis=1)
-    container.add_node("Cast", column, score, to=TensorProto.DOUBLE)
-    return str(score)
-
-
-def _matrix(scope: Any, operator: Any, container: Any) -> str:
-    """The inputs side by side, as doubles."""
-    from onnx import TensorProto
-
-    names = [variable.full_name for variable in operator.inputs]
-    if len(names) > 1:
-        parts, names = names, [scope.get_unique_variable_name("columns")]
-        container.add_node("Concat", parts, names[0], axis=1)
-    x = scope.get_unique_variable_name("doubles")
-    container.add_node("Cast", names[0], x, to=TensorProto.DOUBLE)
-    return str(x)
-
-
-def _cast(scope: Any, operator: Any, container: Any, output: str) -> str:
-    """A name for doubles that become ``output``, in the type that is declared for it."""
-    from onnx import TensorProto
-    from skl2onnx.common.data_types import DoubleTensorType
-
-    double = _number_type(operator) is DoubleTensorType
-    name = scope.get_unique_variable_name("probabilities_double")
-    to = TensorProto.DOUBLE if double else TensorProto.FLOAT
-    container.add_node("Cast", name, output, to=to)
-    return str(name)
-
-
-def _insert_second_column(
-    scope: Any, container: Any, model: Any, x: str, output: str, operator: Any
-) -> None:
-    from onnx import TensorProto
-
-    new = scope.get_unique_variable_name
-    both, index = new("both"), new("index")
-    _insert(scope, container, model, x, new("label"), both, operator)
-    container.add_initializer(index, TensorProto.INT64, [1], [1])
-    container.add_node("Gather", [both, index], output, axis=1)
-
-
-def _insert(
-    scope: Any, container: Any, model: Any, x: str, label: str, p: str, operator: Any
-) -> None:
-    """The graph of ``model`` inside the one under construction, under fresh names."""
-    import onnx
-
-    raw = operator.raw_operator
-    portable = scope.get_options(raw, {"portable": False}).get("portable", False)
-    graph = onnx.load_from_string(onnx_bytes(model, portable=portable)).graph
-    names = {"X": x, "label": label, "probabilities": p}
-
-    def renamed(name: str) -> str:
-        if name not in names:
-            names[name] = scope.get_unique_variable_name(f"properloss_{name}")
-        return names[name]
-
-    for tensor in graph.initializer:
-        if tensor.data_type == onnx.TensorProto.STRING:
-            content: Any = list(tensor.string_data)
-            container.add_initializer(
-                renamed(tensor.name), tensor.data_type, list(tensor.dims), content
-            )
-        else:
-            container.add_initializer(renamed(tensor.name), None, None, tensor)
-    for node in graph.node:
-        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-        container.add_node(
-            node.op_type,
-            [renamed(name) for name in node.input],
-            [renamed(name) for name in node.output],
-            op_domain=node.domain,
-            name=scope.get_unique_operator_name(node.op_type),
-            **attributes,
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,16 @@ from properloss._registry import keep
 from properloss._results import two_columns
 from properloss.learners._file import labels_from, link_from, read, spec_of_labels, spec_of_link
 from properloss.learners._objective import Objective, as_link
+
+
+class Rows(NamedTuple):
+    """What a booster is trained on, or stopped by."""
+
+    X: Any
+    y: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+    #: The start score, once a row.
+    start: NDArray[np.float64]
 
 
 @documented
@@ -53,12 +63,9 @@ class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _boost(
-        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+        self, model: Any, objective: Objective, train: Rows, held_out: Rows | None, patience: int
     ) -> tuple[Any, int]:
-        """Train; the booster and its rounds.
-
-        ``train`` and ``held_out`` (which may be None) hold X, y, weight and start.
-        """
+        """Train; the booster and its rounds."""
 
     @abstractmethod
     def _raw(self, X: Any) -> NDArray[np.float64]:
@@ -123,21 +130,20 @@ class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
             )
         objective = Objective(self.link, self.loss)
         start = objective.start(labels, weight)
+        train = Rows(X, labels.astype(np.float64), weight, np.full(len(labels), start))
         held_out = None
         if eval_set is not None:
-            held_X = self._rows(eval_set[0])
-            held_y = self._encode(eval_set[1])
-            held_weight = self._weight(eval_sample_weight, held_X)
-            held_out = {"X": held_X, "y": held_y, "weight": held_weight, "start": start}
+            X, y = self._rows(eval_set[0]), self._encode(eval_set[1])
+            weight = self._weight(eval_sample_weight, X)
+            held_out = Rows(X, y, weight, np.full(len(y), start))
         model = self._start_model()
-        train = {"X": X, "y": labels.astype(np.float64), "weight": weight, "start": start}
         self.booster_, self.n_rounds_ = self._boost(model, objective, train, held_out, patience)
         self.link_ = objective.link
         self.start_ = start
         self.threshold_ = _finite_threshold(self.link_)
         return self
 
-    def _rows(self, X: Any, y: Any = None, *, reset: bool = False) -> Any:
+    def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:
         """Checked rows; frames go through as they are, for their categories."""
         checks: dict[str, Any] = {
             "accept_sparse": "csr",
@@ -148,9 +154,7 @@ class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
             checks = {"skip_check_array": True}
             if len(X) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        if not reset:
-            return validate_data(self, X, reset=False, **checks)
-        return validate_data(self, X, y, reset=True, **checks)
+        return validate_data(self, X, y, reset=reset, **checks)
 
     def _weight(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         if sample_weight is None:
@@ -164,10 +168,9 @@ class Learner(ScoreMixin, ClassifierMixin, BaseEstimator):
 
     def _encode(self, y: Any) -> NDArray[np.float64]:
         y = np.asarray(y)
-        known = np.isin(y, self.classes_)
-        if not known.all():
-            row = int(np.flatnonzero(~known)[0])
-            label = y.tolist()[row]
+        unknown = np.flatnonzero(~np.isin(y, self.classes_))
+        if unknown.size:
+            row, label = int(unknown[0]), y.tolist()[unknown[0]]
             raise ValueError(f"eval_set has the label {label!r} in row {row}, which y has not")
         return np.asarray(y == self.classes_[1], dtype=np.float64)
 

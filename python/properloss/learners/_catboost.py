@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from properloss._docs import documented
 from properloss._pooled import catboost_rounds
-from properloss.learners._base import Learner
+from properloss._registry import given
+from properloss.learners._base import Learner, Rows
 from properloss.learners._objective import Objective
 
 
@@ -43,7 +44,7 @@ class ProperCatBoostClassifier(Learner):
         return CatBoostClassifier(verbose=False, allow_writing_files=False)
 
     def _boost(
-        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+        self, model: Any, objective: Objective, train: Rows, held_out: Rows | None, patience: int
     ) -> tuple[Any, int]:
         from catboost import CatBoost, Pool
 
@@ -64,11 +65,10 @@ class ProperCatBoostClassifier(Learner):
             parameters["verbose"] = False
         log_loss = Objective(objective.link, "log")
         model = CatBoost({**parameters, "loss_function": objective, "eval_metric": log_loss})
-        kinds = {k: parameters[k] for k in ("cat_features",) if parameters.get(k) is not None}
 
-        def pool(part: dict[str, Any]) -> Any:
-            baseline = np.full(len(part["y"]), part["start"])
-            return Pool(part["X"], part["y"], weight=part["weight"], baseline=baseline, **kinds)
+        def pool(part: Rows) -> Any:
+            kinds = given(cat_features=parameters.get("cat_features"))
+            return Pool(part.X, part.y, weight=part.weight, baseline=part.start, **kinds)
 
         extra: dict[str, Any] = {}
         if held_out is not None:

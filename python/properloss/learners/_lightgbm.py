@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from properloss._docs import documented
-from properloss._pooled import lightgbm_held_out
-from properloss.learners._base import Learner
-from properloss.learners._objective import LogLoss, Objective
+from properloss._pooled import given_list, lightgbm_held_out
+from properloss.learners._base import Learner, Rows
+from properloss.learners._objective import Objective, log_loss_of
 
 
 @documented
@@ -38,7 +38,7 @@ class ProperLGBMClassifier(Learner):
         return LGBMClassifier(verbose=-1)
 
     def _boost(
-        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+        self, model: Any, objective: Objective, train: Rows, held_out: Rows | None, patience: int
     ) -> tuple[Any, int]:
         from lightgbm import LGBMRegressor, early_stopping
         from lightgbm.basic import LightGBMError
@@ -49,22 +49,16 @@ class ProperLGBMClassifier(Learner):
         extra: dict[str, Any] = {}
         if held_out is not None:
             model.set_params(metric="None")
+            log_loss = log_loss_of(objective.link)
             extra = {
-                **lightgbm_held_out(model, held_out["X"], held_out["y"]),
-                "eval_init_score": [np.full(len(held_out["y"]), held_out["start"])],
-                "eval_metric": _Metric(objective.link),
+                **lightgbm_held_out(model, held_out.X, held_out.y),
+                "eval_init_score": [held_out.start],
+                "eval_metric": lambda y, z, weight: ("log_loss", log_loss(y, z, weight), False),
                 "callbacks": [early_stopping(patience, verbose=False)],
+                **given_list(eval_sample_weight=held_out.weight),
             }
-            if held_out["weight"] is not None:
-                extra["eval_sample_weight"] = [held_out["weight"]]
         try:
-            model.fit(
-                train["X"],
-                train["y"],
-                sample_weight=train["weight"],
-                init_score=np.full(len(train["y"]), train["start"]),
-                **extra,
-            )
+            model.fit(train.X, train.y, sample_weight=train.weight, init_score=train.start, **extra)
         except LightGBMError as error:
             # No feature can be split. Under its own losses LightGBM then gives the start score.
             if "num_features()" not in str(error):
@@ -90,13 +84,3 @@ class ProperLGBMClassifier(Learner):
         from lightgbm import Booster
 
         return Booster(model_str=text) if text else None
-
-
-class _Metric:
-    """LightGBM's form of the log-loss."""
-
-    def __init__(self, link: Any) -> None:
-        self.log_loss = LogLoss(link)
-
-    def __call__(self, y: Any, z: Any, weight: Any) -> tuple[str, float, bool]:
-        return "log_loss", self.log_loss.mean(y, z, weight), False

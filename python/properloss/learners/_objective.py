@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -195,15 +196,14 @@ class Objective:
         return f"Objective({self.link!r}, loss={self.loss!r})"
 
 
-class LogLoss:
+def log_loss_of(link: _core.InverseLink) -> Callable[..., float]:
     """Weighted log-loss of the link's probabilities: what early stopping looks at."""
+    objective = Objective(link, "log")
 
-    def __init__(self, link: _core.InverseLink) -> None:
-        self.objective = Objective(link, "log")
+    def log_loss_of_link(y: ArrayLike, z: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        return _mean(objective.value(y, z), sample_weight)
 
-    def mean(self, y: ArrayLike, z: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Mean log-loss at scores ``z``."""
-        return _mean(self.objective.value(y, z), sample_weight)
+    return log_loss_of_link
 
 
 def as_link(link: _core.InverseLink | str) -> _core.InverseLink:
@@ -212,14 +212,11 @@ def as_link(link: _core.InverseLink | str) -> _core.InverseLink:
 
 
 def _columns(y: ArrayLike, z: ArrayLike) -> tuple[_Floats, _Floats]:
-    return (
-        np.ascontiguousarray(y, dtype=np.float64).ravel(),
-        np.ascontiguousarray(z, dtype=np.float64).ravel(),
-    )
+    return np.asarray(y, dtype=np.float64).ravel(), np.asarray(z, dtype=np.float64).ravel()
 
 
-def _mean(values: _Floats, weights: ArrayLike | None) -> float:
-    return float(np.average(values, weights=None if weights is None else np.asarray(weights)))
+def _mean(values: _Floats, weights: Any) -> float:
+    return float(np.average(values, weights=weights))
 
 
 def _inside(p: _Floats) -> _Floats:

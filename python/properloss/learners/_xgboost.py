@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from properloss._docs import documented
-from properloss.learners._base import Learner
-from properloss.learners._objective import LogLoss, Objective
+from properloss._pooled import given_list
+from properloss.learners._base import Learner, Rows
+from properloss.learners._objective import Objective, log_loss_of
 
 
 @documented
@@ -38,7 +39,7 @@ class ProperXGBClassifier(Learner):
         return XGBClassifier()
 
     def _boost(
-        self, model: Any, objective: Objective, train: dict[str, Any], held_out: Any, patience: int
+        self, model: Any, objective: Objective, train: Rows, held_out: Rows | None, patience: int
     ) -> tuple[Any, int]:
         from xgboost import XGBRegressor
 
@@ -48,23 +49,15 @@ class ProperXGBClassifier(Learner):
         model = XGBRegressor(**parameters).set_params(objective=objective, base_score=0.0)
         extra: dict[str, Any] = {}
         if held_out is not None:
-            model.set_params(
-                eval_metric=_metric(LogLoss(objective.link)), early_stopping_rounds=patience
-            )
+            log_loss = log_loss_of(objective.link)
+            model.set_params(eval_metric=log_loss, early_stopping_rounds=patience)
             extra = {
-                "eval_set": [(held_out["X"], held_out["y"])],
-                "base_margin_eval_set": [np.full(len(held_out["y"]), held_out["start"])],
+                "eval_set": [(held_out.X, held_out.y)],
+                "base_margin_eval_set": [held_out.start],
                 "verbose": False,
+                **given_list(sample_weight_eval_set=held_out.weight),
             }
-            if held_out["weight"] is not None:
-                extra["sample_weight_eval_set"] = [held_out["weight"]]
-        model.fit(
-            train["X"],
-            train["y"],
-            sample_weight=train["weight"],
-            base_margin=np.full(len(train["y"]), train["start"]),
-            **extra,
-        )
+        model.fit(train.X, train.y, sample_weight=train.weight, base_margin=train.start, **extra)
         booster = model.get_booster()
         rounds = booster.num_boosted_rounds()
         if held_out is not None:
@@ -89,12 +82,3 @@ class ProperXGBClassifier(Learner):
         booster = Booster()
         booster.load_model(bytearray(text.encode()))
         return booster
-
-
-def _metric(log_loss: LogLoss) -> Any:
-    """XGBoost's form of the log-loss, which wants a function with a name."""
-
-    def log_loss_of_link(y: Any, z: Any, sample_weight: Any = None) -> float:
-        return log_loss.mean(y, z, sample_weight)
-
-    return log_loss_of_link

@@ -100,8 +100,8 @@ def binary_labels(y_true: ArrayLike, pos_label: Any = None) -> NDArray[np.float6
 
 
 def finite_column(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """A finite one-dimensional float array."""
-    column = np.asarray(values, dtype=np.float64)
+    """A finite one-dimensional float array, without gaps in memory."""
+    column = np.asarray(values, dtype=np.float64, order="C")
     if column.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {column.shape}")
     bad = np.flatnonzero(~np.isfinite(column))
@@ -110,34 +110,39 @@ def finite_column(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return column
 
 
-def same_length(**columns: NDArray[Any]) -> None:
+def same_length(*columns: NDArray[Any]) -> None:
     """Raise scikit-learn's words if the columns differ in length."""
-    lengths = [len(column) for column in columns.values()]
+    lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {lengths}"
-        )
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {lengths}")
+
+
+def labelled(
+    y_true: ArrayLike, values: ArrayLike, name: str, sample_weight: ArrayLike | None, pos_label: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+    """Labels, the values beside them, and weights if there are any, checked."""
+    y, column = binary_labels(y_true, pos_label), finite_column(values, name)
+    same_length(y, column)
+    if sample_weight is None:
+        return y, column, None
+    weight = finite_column(sample_weight, "sample_weight")
+    same_length(y, weight)
+    return y, column, weight
 
 
 def forecasts(
     y_true: ArrayLike, y_prob: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Labels, probabilities and weights, checked."""
-    y, p = binary_labels(y_true, pos_label), finite_column(y_prob, "y_prob")
-    same_length(y_true=y, y_prob=p)
-    if sample_weight is None:
-        return y, p, np.ones(len(p))
-    weight = finite_column(sample_weight, "sample_weight")
-    same_length(y_true=y, sample_weight=weight)
-    return y, p, weight
+    y, p, weight = labelled(y_true, y_prob, "y_prob", sample_weight, pos_label)
+    return y, p, np.ones(len(p)) if weight is None else weight
 
 
 def scored(
     y_true: ArrayLike, score: ArrayLike, pos_label: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[float, float]]:
     """Labels and scores, checked, and the range of the scores, which is never empty."""
-    y, z = binary_labels(y_true, pos_label), finite_column(score, "score")
-    same_length(y_true=y, score=z)
+    y, z, _ = labelled(y_true, score, "score", None, pos_label)
     low, high = float(z.min()), float(z.max())
     return y, z, (low, high) if low < high else (low - 1.0, high + 1.0)
 
@@ -161,14 +166,6 @@ def unwrapped(estimator: Any, X: Any = None) -> tuple[Any, Any]:
             return estimator, X
 
 
-def scores_of(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """The scores the link of ``estimator`` takes."""
-    if hasattr(estimator, "linear_score"):
-        scores: NDArray[np.float64] = estimator.linear_score(X)
-        return scores
-    raise TypeError(f"{type(estimator).__name__} has no linear_score; use from_predictions")
-
-
 def with_scores(
     estimator: Any, X: Any, y: Any, attribute: str, name: str | None
 ) -> tuple[str, Any, NDArray[np.float64] | None, Any]:
@@ -178,7 +175,9 @@ def with_scores(
     value = binary_link(estimator, attribute)
     if X is None or y is None:
         return name, value, None, None
-    return name, value, scores_of(estimator, X), estimator.classes_[1]
+    if not hasattr(estimator, "linear_score"):
+        raise TypeError(f"{type(estimator).__name__} has no linear_score; use from_predictions")
+    return name, value, estimator.linear_score(X), estimator.classes_[1]
 
 
 def fitted(estimator: Any, attribute: str) -> Any:
@@ -209,12 +208,15 @@ def binary_link(estimator: Any, attribute: str) -> Any:
 
 def drawable(name: str, *columns: NDArray[Any]) -> None:
     """Raise if there is nothing to see: an empty picture says less than a sentence."""
-    for column in columns:
-        if len(column) == 0 or not np.isfinite(column).any():
-            raise ValueError(f"there is nothing to draw for {name}: no finite value")
+    if not all(np.isfinite(column).any() for column in columns):
+        raise ValueError(f"there is nothing to draw for {name}: no finite value")
+
+
+def main_curves(ax: Any) -> int:
+    """How many curves of displays the axes have, beside lines of reference."""
+    return sum(getattr(line, "_properloss_main", False) for line in ax.lines)
 
 
 def next_color(ax: Any) -> str:
     """The next of the cycle of colours; a second curve in the same axes gets another one."""
-    n = sum(1 for line in ax.lines if getattr(line, "_properloss_main", False))
-    return CYCLE[n % len(CYCLE)]
+    return CYCLE[main_curves(ax) % len(CYCLE)]

@@ -37,8 +37,6 @@ class ConvergenceDisplay(_axes.Display):
     [0.7, 0.5, 0.45]
     """
 
-    lines_: list[Any]
-
     def __init__(
         self,
         history: Mapping[str, ArrayLike],
@@ -139,17 +137,17 @@ class ConvergenceDisplay(_axes.Display):
             quantities=("log_loss",),
             name=name,
         )
-        _axes.drawable("the path", display.history["C"])
+        strength, loss, scaling = (display.history[key] for key in ("C", "log_loss", "scaling"))
+        _axes.drawable("the path", strength)
         ax = _axes.new_axes(display, ax)
         display.lines_ = []
-        for value in np.unique(display.history["scaling"])[::-1]:
-            part = display.history["scaling"] == value
-            order = np.argsort(display.history["C"][part])
-            label = {1.0: "columns standardised", 0.0: "columns as they are"}.get(
-                float(value), f"columns scaled to the power {value:g}"
-            )
-            x, y = display.history["C"][part][order], display.history["log_loss"][part][order]
-            display.lines_ += ax.plot(x, y, **({"label": label, "marker": "."} | line_kw))
+        words = {1.0: "columns standardised", 0.0: "columns as they are"}
+        for value in np.unique(scaling)[::-1]:
+            part = np.flatnonzero(scaling == value)
+            part = part[np.argsort(strength[part])]
+            label = words.get(float(value), f"columns scaled to the power {value:g}")
+            style = {"label": label, "marker": "."} | line_kw
+            display.lines_ += ax.plot(strength[part], loss[part], **style)
         result = float(results["log_loss"])
         line = ax.axhline(result, color=_axes.GREY, linestyle="--", label="result, held out")
         display.lines_.append(line)
@@ -182,7 +180,7 @@ class ConvergenceDisplay(_axes.Display):
         losses = []
         for values in y_prob_by_iteration:
             p = _axes.finite_column(values, "y_prob")
-            _axes.same_length(y_true=y, y_prob=p)
+            _axes.same_length(y, p)
             chosen = np.where(y == 1.0, p, 1.0 - p)
             # An impossible event that happened costs -log of the smallest double, not infinity.
             losses.append(float(-np.log(np.maximum(chosen, np.finfo(float).tiny)).mean()))

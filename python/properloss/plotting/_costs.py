@@ -44,15 +44,9 @@ class _ThresholdDisplay(_axes.ForecastDisplay):
         """
         ax = _axes.new_axes(self, ax)
         # Blue at first; a second curve in the same axes has another colour, its reference no name.
-        again = any(getattr(line, "_properloss_main", False) for line in ax.lines)
-        (self.reference_line_,) = ax.plot(
-            self.threshold,
-            self.reference,
-            "--",
-            color=_axes.GREY,
-            linewidth=1,
-            label="_nolegend_" if again else self._reference,
-        )
+        again = _axes.main_curves(ax) > 0
+        style = {"color": _axes.GREY, "linewidth": 1, "label": "_nolegend_" if again else self._reference}
+        (self.reference_line_,) = ax.plot(self.threshold, self.reference, "--", **style)
         color = _axes.next_color(ax) if again else _axes.BLUE
         style = {"color": color, "label": name or self.name or "model"} | line_kw
         (self.line_,) = ax.plot(self.threshold, self.value, **style)

@@ -74,11 +74,7 @@ class LinkDisplay(_axes.Display):
 
     @classmethod
     def from_link(
-        cls,
-        link: Any,
-        *,
-        z_range: tuple[float, float] | None = None,
-        name: str | None = None,
+        cls, link: Any, *, z_range: tuple[float, float] | None = None, name: str | None = None
     ) -> Self:
         """The curve of a link.
 
@@ -138,17 +134,12 @@ class LinkDisplay(_axes.Display):
         {on_axes}
         """
         y, z, z_range = _axes.scored(y_true, score, pos_label)
-        points = curve_points(link, z_range)
+        display = cls.from_link(link, z_range=z_range, name=name)
         order = np.argsort(z, kind="stable")
-        parts = [part for part in np.array_split(order, min(n_bins, len(z))) if len(part)]
-        display = cls(
-            points,
-            link.inverse_link(points),
-            bin_score=np.array([z[part].mean() for part in parts]),
-            bin_rate=np.array([y[part].mean() for part in parts]),
-            bin_count=np.array([len(part) for part in parts]),
-            name=link.name if name is None else name,
-        )
+        bins = np.array_split(order, min(n_bins, len(z)))
+        display.bin_score = np.array([z[rows].mean() for rows in bins])
+        display.bin_rate = np.array([y[rows].mean() for rows in bins])
+        display.bin_count = np.array([len(rows) for rows in bins])
         return display.plot(ax, **line_kw)
 
 

@@ -59,20 +59,13 @@ class LossDisplay(_axes.Display):
         _axes.drawable("the loss", self.positive, self.negative)
         ax = _axes.new_axes(self, ax)
         self.lines_ = []
-        for values, color, label in (
-            (self.positive, _axes.BLUE, "a positive"),
-            (self.negative, _axes.RED, "a negative"),
-        ):
+        sides = (_axes.BLUE, "a positive", 0.0), (_axes.RED, "a negative", 0.02)
+        for values, (color, label, _) in zip((self.positive, self.negative), sides, strict=True):
             style = {"color": color, "label": label} | line_kw
             self.lines_ += ax.plot(self.z, values, **style)
-        if self.scores is not None:
-            for z, color, foot in zip(
-                self.scores, (_axes.BLUE, _axes.RED), (0.0, 0.02), strict=True
-            ):
-                heights = np.full(len(z), foot)
-                ax.plot(
-                    z, heights, "|", color=color, alpha=0.4, transform=ax.get_xaxis_transform()
-                )
+        for z, (color, _, foot) in zip(self.scores or (), sides, strict=False):
+            heights, transform = np.full(len(z), foot), ax.get_xaxis_transform()
+            ax.plot(z, heights, "|", color=color, alpha=0.4, transform=transform)
         title = self.name if name is None else name
         if self.mean_loss is not None:
             title = f"{title}: mean loss {self.mean_loss:.4g}"

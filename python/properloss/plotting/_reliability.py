@@ -97,7 +97,7 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
         """
         _axes.drawable("the diagram", self.probability, self.recalibrated)
         ax = _axes.new_axes(self, ax)
-        first = not any(getattr(line, "_properloss_main", False) for line in ax.lines)
+        first = not _axes.main_curves(ax)
         if first:
             ax.plot([0, 1], [0, 1], "--", color=_axes.GREY, linewidth=1)
         color = line_kw.get("color", line_kw.get("c", _axes.next_color(ax)))
@@ -115,13 +115,8 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
         top = self._top(zoom)
         if not first:
             top = max(top, ax.get_xlim()[1])
-        ax.set(
-            xlabel="predicted probability",
-            ylabel="recalibrated probability",
-            xlim=(0, top),
-            ylim=(0, top),
-            aspect="equal",
-        )
+        ax.set(xlabel="predicted probability", ylabel="recalibrated probability")
+        ax.set(xlim=(0, top), ylim=(0, top), aspect="equal")
         if histogram:
             self._draw_histogram(ax, top, color)
         ax.legend(loc="upper left", fontsize="small")
@@ -207,42 +202,23 @@ class ReliabilityDisplay(_axes.ForecastDisplay):
         rates = np.bincount(group, weights=weight * y)[keep] / mass[keep]
         points, mass = points[keep], mass[keep]
         curve = _core.isotonic(points, rates, mass).values
-        columns = (np.ascontiguousarray(p), y.astype(np.uint8), np.ascontiguousarray(weight))
-        parts = _core.metric_corp(columns)
+        _, mcb, dsc, unc = _core.metric_corp((p, y.astype(np.uint8), weight))
         band = None
         if n_resamples > 0:
-            group_kept = np.cumsum(keep)[group] - 1
-            rows = keep[group]
+            rows, of_kept = keep[group], np.cumsum(keep)[group] - 1
+            rng = np.random.default_rng(random_state)
             band = _consistency_band(
-                points,
-                p[rows],
-                group_kept[rows],
-                weight[rows],
-                mass,
-                level,
-                n_resamples,
-                np.random.default_rng(random_state),
+                points, p[rows], of_kept[rows], weight[rows], mass, level, n_resamples, rng
             )
         return cls(
-            points,
-            curve,
-            mass,
-            band=band,
-            miscalibration=parts[1],
-            discrimination=parts[2],
-            uncertainty=parts[3],
+            points, curve, mass, band=band, miscalibration=mcb, discrimination=dsc, uncertainty=unc
         )
 
 
 def _consistency_band(
-    points: NDArray[np.float64],
-    p: NDArray[np.float64],
-    group: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
+    points: NDArray[np.float64], p: NDArray[np.float64], group: NDArray[np.int64],
+    weight: NDArray[np.float64], mass: NDArray[np.float64],
+    level: float, n_resamples: int, rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Pointwise quantiles of the curve when labels are drawn with the predicted probabilities."""
     # More points than a plot can show would only cost memory.
