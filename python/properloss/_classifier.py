@@ -218,11 +218,13 @@ class ProperLossClassifier(ProperClassifier):
         rows, classes, labels, weights = training_input(self, X, y, sample_weight, several=True)
         assert not isinstance(sample_weight, str)
         # Rows of weight 0 are gone by now; the folds are dealt among all.
-        kept = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0.0
-        all_rows, all_labels = np.size(y), labels
+        all_rows, all_labels = np.size(np.asarray(y)), labels
         if all_rows > len(labels):
             all_labels = np.ravel(np.unique(np.asarray(y), return_inverse=True)[1])
-        folds = engine_folds(self.cv, all_labels, groups, self.random_state, sample_weight)
+        # One number is the weight of every row.
+        given = None if weights is None else np.broadcast_to(np.asarray(sample_weight), all_rows)
+        kept = slice(None) if given is None else given > 0.0
+        folds = engine_folds(self.cv, all_labels, groups, self.random_state, given)
         if folds["folds"] is not None and weights is not None:
             folds["folds"] = np.ascontiguousarray(folds["folds"][kept])
         weights = meant_weights(weights, self.weights, type(self).__name__)

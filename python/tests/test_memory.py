@@ -60,3 +60,32 @@ def test_fits_ask_for_memory_before_they_begin():
     for line, method, amount in zip(told, methods, needed, strict=False):
         assert line.startswith(f"fitting {method} takes about {amount} beside the rows"), line
         assert "may be used / hint: use fewer rows" in line, line
+
+
+_PEAK = """
+import numpy as np
+from properloss import ProperLossClassifier
+
+def field(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith(name))
+
+rng = np.random.default_rng(7)
+X = rng.standard_normal((400_000, 5))
+y = (rng.random(400_000) < 1.0 / (1.0 + np.exp(-X.sum(axis=1)))).astype(int)
+ProperLossClassifier().fit(X[:1000], y[:1000])
+before = field("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")
+ProperLossClassifier().fit(X, y)
+print((field("VmHWM") - before) / len(y))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_default_takes_a_dozen_numbers_a_row():
+    """74 to 101 bytes a row on one thread (bench/quality/memory.py); 160 to 200 when the certificate copied rows."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _PEAK], env=environment, capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) < 128, done.stdout

@@ -210,3 +210,14 @@ def test_groups_are_checked(loans: Any) -> None:
         pl.ProperCalibrator().fit(X[:, 0], y, groups=names)
     with pytest.raises(ValueError, match="at least 5 are needed"):
         pl.ProperLossClassifier().fit(X, y, groups=customer % 3)
+
+
+def test_one_number_is_the_weight_of_every_row(loans: Any) -> None:
+    """Beside folds that come row by row it was a mask without rows."""
+    X, y, customer = loans
+    for groups in (None, customer):
+        whole = pl.ProperLossClassifier().fit(X, y, groups=groups)
+        one = pl.ProperLossClassifier().fit(X, y, sample_weight=1.0, groups=groups)
+        np.testing.assert_array_equal(one.coef_, whole.coef_)
+        held_out = (fit.cv_results_["held_out_scores"] for fit in (one, whole))
+        np.testing.assert_array_equal(*held_out)
