@@ -45,8 +45,8 @@ def assert_drawn(display: Any) -> None:
         inside = (x >= low_x) & (x <= high_x) & (y >= low_y - 1e-9) & (y <= high_y + 1e-9)
         seen += int((inside & finite).sum() > 1)
     assert seen > 0
-    pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
-    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
+    colours = np.ascontiguousarray(figure.canvas.buffer_rgba()).view(np.uint32)
+    assert len(np.unique(colours)) > 10
     legend = ax.get_legend()
     if legend is not None:
         box, frame = legend.get_window_extent(), ax.get_window_extent()
