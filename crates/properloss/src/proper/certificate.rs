@@ -224,8 +224,7 @@ impl Scored<'_> {
 
     /// A calibrator of these rows; none if a class is missing.
     fn calibrator(&self, rows: &[u32]) -> Option<Calibration> {
-        let pick =
-            |values: &[f64]| rows.iter().map(|&i| values[i as usize]).collect::<Vec<f64>>();
+        let pick = |values: &[f64]| rows.iter().map(|&i| values[i as usize]).collect::<Vec<f64>>();
         let labels: Vec<u8> = rows.iter().map(|&i| self.labels[i as usize]).collect();
         // Quick rather than best: the bound holds for any forecasts.
         let folds = Folds::Stratified { count: 2, seed: 0 };
