@@ -63,6 +63,7 @@ def test_fits_ask_for_memory_before_they_begin():
 
 
 _PEAK = """
+import sys
 import numpy as np
 from properloss import ProperLossClassifier
 
@@ -70,22 +71,24 @@ def field(name):
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) << 10 for line in status if line.startswith(name))
 
+m, d = int(sys.argv[1]), int(sys.argv[2])
 rng = np.random.default_rng(7)
-X = rng.standard_normal((400_000, 5))
-y = (rng.random(400_000) < 1.0 / (1.0 + np.exp(-X.sum(axis=1)))).astype(int)
+X = rng.standard_normal((m, d))
+y = (rng.random(m) < 1.0 / (1.0 + np.exp(-2.0 / np.sqrt(d) * X.sum(axis=1)))).astype(int)
 ProperLossClassifier().fit(X[:1000], y[:1000])
 before = field("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")
 ProperLossClassifier().fit(X, y)
-print((field("VmHWM") - before) / len(y))
+print(field("VmHWM") - before)
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_the_default_takes_a_dozen_numbers_a_row():
-    """74 to 101 bytes a row on one thread (bench/quality/memory.py); 160 to 200 when the certificate copied rows."""
+@pytest.mark.parametrize(("m", "d"), [(400_000, 5), (20_000, 400)])
+def test_the_default_takes_a_dozen_numbers_a_row_and_a_dozen_squares(m: int, d: int) -> None:
+    """On one thread 74 to 101 bytes a row (bench/quality/memory.py), and 8 to 12 numbers for every pair of columns:
+    160 to 200 bytes when the certificate copied rows, 35 squares when all parts of the Grams were there at once."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", _PEAK], env=environment, capture_output=True, text=True, check=True
-    )
-    assert float(done.stdout) < 128, done.stdout
+    command = [sys.executable, "-c", _PEAK, str(m), str(d)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 128 * m + 16 * 8 * d * d, done.stdout

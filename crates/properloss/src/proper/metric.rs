@@ -15,35 +15,60 @@ const DIRECT: usize = 256;
 const ACCURATE: f64 = 1e-12;
 const MAX_STEPS: usize = 60;
 
-/// `H_k` of every model, and the parts they came from. Stored is the reference alone, from which the
-/// rest follows.
+/// `H_k` of every model, the last that of all rows. Stored is the reference alone, from which the rest follows.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Hessians {
-    #[cfg_attr(feature = "serde", serde(skip))]
-    pub grams: FoldGrams,
     /// Where they were taken: the weights of the model of all rows.
     pub reference: Vec<f64>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub of_model: Vec<Vec<f64>>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub gradient: Vec<Vec<f64>>,
+    /// Gradient and loss of every fold alone.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub fold_gradient: Vec<Vec<f64>>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub fold_loss: Vec<f64>,
 }
 
 impl Hessians {
-    /// `scale` is 1 if the sums are over all rows, more if they are over a sample.
+    /// `scale` is 1 if the sums are over all rows, more if they are over a sample. The Hessians take the
+    /// place of the Grams: `d²` numbers each.
     pub(super) fn new(grams: FoldGrams, reference: Vec<f64>, scale: f64) -> Self {
-        let folds = grams.gram.len();
-        let others = |parts: &[Vec<f64>], skip: usize| {
-            let mut sum = vec![0.0; parts[0].len()];
+        let FoldGrams { dimension: d, gram: mut of_model, gradient: fold_gradient, loss, .. } =
+            grams;
+        let folds = of_model.len();
+        let others = |parts: &[Vec<f64>], skip: usize, sum: &mut [f64]| {
+            sum.fill(0.0);
             for (_, part) in parts.iter().enumerate().filter(|(f, _)| *f != skip) {
                 sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += scale * part);
             }
+        };
+        let mut of_all = vec![0.0; d * d];
+        let mut row = vec![vec![0.0; d]; folds];
+        for (a, all) in of_all.chunks_exact_mut(d).enumerate() {
+            let at = a * d..a * d + d;
+            row.iter_mut()
+                .zip(&of_model)
+                .for_each(|(row, gram)| row.copy_from_slice(&gram[at.clone()]));
+            for (k, gram) in of_model.iter_mut().enumerate() {
+                others(&row, k, &mut gram[at.clone()]);
+            }
+            others(&row, folds, all);
+        }
+        of_model.push(of_all);
+        let of_gradient = |k| {
+            let mut sum = vec![0.0; d];
+            others(&fold_gradient, k, &mut sum);
             sum
         };
-        let of_model = (0..=folds).into_par_iter().map(|k| others(&grams.gram, k)).collect();
-        let gradient = (0..=folds).map(|k| others(&grams.gradient, k)).collect();
-        Self { grams, reference, of_model, gradient }
+        let gradient = (0..=folds).map(of_gradient).collect();
+        Self { reference, of_model, gradient, fold_gradient, fold_loss: loss }
+    }
+
+    pub(super) fn dimension(&self) -> usize {
+        self.reference.len()
     }
 }
 
@@ -67,7 +92,7 @@ pub(super) struct Dense<'a> {
 
 impl<'a> Dense<'a> {
     pub(super) fn new(hessians: &'a Hessians, penalty: &[Vec<Lane>], halt: Halt<'a>) -> Self {
-        let (d, models) = (hessians.grams.dimension, hessians.of_model.len());
+        let (d, models) = (hessians.dimension(), hessians.of_model.len());
         let penalty: Vec<Vec<f64>> = (0..models)
             .map(|k| {
                 let mut diagonal = lane(&penalty[k / LANES], k % LANES);

@@ -93,8 +93,8 @@ impl Quadratic {
     /// All models at the reference, where the Gram told their losses and gradients.
     pub(super) fn anchors(&self) -> Vec<Anchor> {
         let hessians = &self.hessians;
-        let (d, models) = (hessians.grams.dimension, hessians.of_model.len());
-        let all: f64 = hessians.grams.loss.iter().sum();
+        let (d, models) = (hessians.dimension(), hessians.of_model.len());
+        let all: f64 = hessians.fold_loss.iter().sum();
         (0..models.div_ceil(LANES))
             .map(|group| {
                 let mut anchor = Anchor {
@@ -104,7 +104,7 @@ impl Quadratic {
                 };
                 for l in 0..LANES.min(models - group * LANES) {
                     let k = group * LANES + l;
-                    anchor.loss[l] = all - hessians.grams.loss.get(k).copied().unwrap_or(0.0);
+                    anchor.loss[l] = all - hessians.fold_loss.get(k).copied().unwrap_or(0.0);
                     for j in 0..d {
                         anchor.w[j][l] = hessians.reference[j];
                         anchor.gradient[j][l] = hessians.gradient[k][j];
@@ -115,17 +115,22 @@ impl Quadratic {
             .collect()
     }
 
-    /// The summed held-out loss of the quadratic models, at fold models `w`.
+    /// The summed held-out loss of the quadratic models, at fold models `w`: `G_k = H - H_k`.
     fn held_out(&self, w: &Models) -> f64 {
-        let grams = &self.hessians.grams;
-        let mut product_of = vec![0.0; grams.dimension];
-        (0..grams.gram.len())
+        let Hessians { reference, of_model, fold_gradient, fold_loss, .. } = &self.hessians;
+        let last = fold_loss.len();
+        let curvature = |model: usize, shift: &[f64]| {
+            let mut curved = vec![0.0; shift.len()];
+            product(&of_model[model], shift, &mut curved);
+            dot(shift, &curved)
+        };
+        (0..last)
             .map(|k| {
                 let w = &w[k / LANES];
-                let parts = w.iter().zip(&self.hessians.reference);
-                let shift: Vec<f64> = parts.map(|(w, r)| w[k % LANES] - r).collect();
-                product(&grams.gram[k], &shift, &mut product_of);
-                grams.loss[k] + dot(&grams.gradient[k], &shift) + 0.5 * dot(&shift, &product_of)
+                let shift: Vec<f64> =
+                    w.iter().zip(reference).map(|(w, r)| w[k % LANES] - r).collect();
+                let curved = curvature(last, &shift) - curvature(k, &shift);
+                fold_loss[k] + dot(&fold_gradient[k], &shift) + 0.5 * curved
             })
             .sum()
     }
@@ -293,6 +298,9 @@ fn visit_with(
     let w = lane(&reached.point.anchors[last / LANES].w, last % LANES);
     state.visited.push(reached.point);
     if slow && quadratic.grams < MAX_GRAMS {
+        // The old ones make room; if asked to stop, they are formed again where they were (`restore`).
+        let reference = std::mem::take(&mut quadratic.hessians.reference);
+        quadratic.hessians = Hessians { reference, ..Hessians::default() };
         match rows.grams(&Curve::Logistic, &w, rows.used, halt) {
             Ok(grams) => quadratic.hessians = Hessians::new(grams, w, 1.0),
             Err(halted) => return (Err(halted), quadratic),

@@ -16,8 +16,10 @@ const BLOCK: usize = 128;
 /// Rows that are asked for ahead, and values of each.
 const AHEAD: usize = 2;
 const PREFETCHED: usize = 512;
-/// At most this many numbers in partial sums (256 MB), but always one part a fold.
+/// Adding parts takes time: at most this many numbers in all of them, but always one part a fold.
 const MAX_PARTIAL: usize = 1 << 25;
+/// Sums that a thread adds at a time.
+const CHUNK: usize = 1 << 14;
 
 /// Per fold: `X'HX` (row-major, both triangles, intercept last), `X'r`, the loss and the weight.
 /// Sums over parts of the rows can be added.
@@ -73,36 +75,20 @@ impl FoldBlock<'_> {
                 lists[fold].chunks(size).map(move |list| (fold, list))
             })
             .collect();
-        let done: Result<Vec<(usize, Part)>, Halted> = tasks
-            .into_par_iter()
-            .map(|(fold, list)| Ok((fold, self.gram_of(curve, w, list, shape, halt)?)))
-            .collect();
-        let mut sums: Vec<Option<Part>> = (0..self.folds.count).map(|_| None).collect();
-        for (fold, part) in done? {
-            match &mut sums[fold] {
-                Some(sum) => sum.add(&part),
-                empty => *empty = Some(part),
+        let mut sums: Vec<Part> = (0..self.folds.count).map(|_| Part::default()).collect();
+        // A part a thread at a time: a part has `d²` numbers. They are added in their order, however many come at once.
+        for tasks in tasks.chunks(rayon::current_num_threads().max(1)) {
+            let part = |&(_, list): &(usize, &[u32])| self.gram_of(curve, w, list, shape, halt);
+            let parts: Result<Vec<Part>, Halted> = tasks.par_iter().map(part).collect();
+            for (&(fold, _), part) in tasks.iter().zip(parts?) {
+                sums[fold].add(part);
             }
         }
-        let mut result = FoldGrams {
-            dimension: d,
-            gram: vec![],
-            gradient: vec![],
-            loss: vec![],
-            weight: vec![],
-        };
-        for part in sums {
-            let part = part.unwrap_or_else(|| Part::new(shape));
-            let at = |a: usize, b: usize| part.sums[a * shape.right + b];
-            let mut gram = vec![0.0; d * d];
-            for a in 0..d {
-                for b in a..d {
-                    gram[a * d + b] = at(a, b);
-                    gram[b * d + a] = at(a, b);
-                }
-            }
-            result.gram.push(gram);
-            result.gradient.push((0..d).map(|a| at(a, d)).collect());
+        let mut result = FoldGrams { dimension: d, ..FoldGrams::default() };
+        for mut part in sums {
+            part.sums.resize(shape.size(), 0.0);
+            result.gradient.push((0..d).map(|a| part.sums[a * shape.right + d]).collect());
+            result.gram.push(shape.square(part.sums));
             result.loss.push(part.loss);
             result.weight.push(part.weight);
         }
@@ -252,9 +238,25 @@ impl Shape {
     fn size(self) -> usize {
         self.left * self.right
     }
+
+    /// Both triangles of the Gram alone, from the upper one, in the place of the sums.
+    fn square(self, mut sums: Vec<f64>) -> Vec<f64> {
+        let d = self.dimension;
+        for a in 0..d {
+            sums.copy_within(a * self.right..a * self.right + d, a * d);
+        }
+        sums.truncate(d * d);
+        for a in 0..d {
+            for b in a + 1..d {
+                sums[b * d + a] = sums[a * d + b];
+            }
+        }
+        sums
+    }
 }
 
-/// The sums over some rows of a fold; the upper triangle of `sums` counts.
+/// The sums over some rows of a fold; the upper triangle of `sums` counts. No rows, no sums.
+#[derive(Default)]
 struct Part {
     sums: Vec<f64>,
     loss: f64,
@@ -266,8 +268,13 @@ impl Part {
         Self { sums: vec![0.0; shape.size()], loss: 0.0, weight: 0.0 }
     }
 
-    fn add(&mut self, other: &Self) {
-        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
+    fn add(&mut self, other: Self) {
+        if self.sums.is_empty() {
+            *self = other;
+            return;
+        }
+        let parts = self.sums.par_chunks_mut(CHUNK).zip(other.sums.par_chunks(CHUNK));
+        parts.for_each(|(a, b)| a.iter_mut().zip(b).for_each(|(a, b)| *a += b));
         self.loss += other.loss;
         self.weight += other.weight;
     }
