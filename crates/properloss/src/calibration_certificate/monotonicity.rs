@@ -26,14 +26,15 @@ fn of_fold(fold: &Fold) -> f64 {
         return 1.0;
     }
     let (even, odd) = (fold.rows.every(0, 2), fold.rows.every(1, 2));
-    let mut sum = 0.0;
-    for (proposing, judging) in [(even, odd), (odd, even)] {
-        let best = log_likelihood_of_pools(judging);
-        for bins in BINS {
-            sum += (proposed(proposing, judging, bins) - best).exp();
-        }
-    }
-    sum / (2 * BINS.len()) as f64
+    let halves = [(even, odd), (odd, even)];
+    let parts: Vec<[f64; BINS.len()]> = halves
+        .into_par_iter()
+        .map(|(proposing, judging)| {
+            let best = log_likelihood_of_pools(judging);
+            BINS.map(|bins| (proposed(proposing, judging, bins) - best).exp())
+        })
+        .collect();
+    parts.as_flattened().iter().sum::<f64>() / (2 * BINS.len()) as f64
 }
 
 fn log_likelihood_of_pools(rows: Every<'_>) -> f64 {

@@ -1,7 +1,12 @@
 //! Which rows are held out together.
 
+use rayon::prelude::*;
+
 use super::groups::grouped_folds;
 use crate::error::{Error, Result, same_length};
+
+/// Rows that are counted or dealt by one thread.
+const PART: usize = 1 << 14;
 
 /// How rows are put into folds for cross-validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,42 +50,54 @@ pub(super) struct Assignment {
 impl Folds {
     /// Rows of weight 0 are passed over: they change nothing, as if they were removed.
     pub(super) fn assign(&self, labels: &[u8], weights: &[f64]) -> Result<Assignment> {
-        let kept: Vec<usize> = (0..labels.len()).filter(|&i| weights[i] > 0.0).collect();
+        let parts = class_counts(labels, weights);
         for label in [0, 1] {
-            let rows = kept.iter().filter(|&&i| labels[i] == label).count();
+            let rows = parts.iter().map(|rows| rows[usize::from(label)]).sum::<u64>() as usize;
             if rows < 2 {
                 return Err(Error::ClassTooSmall { label, rows, minimum: 2 });
             }
         }
+        let kept = || (0..labels.len()).filter(|&i| weights[i] > 0.0);
         let assignment = match self {
             Self::Stratified { count, seed } => {
-                stratified(labels, &kept, check_count(*count)?, *seed)
+                stratified(labels, weights, &parts, check_count(*count)?, *seed)
             }
             Self::Grouped { groups, count, seed } => {
                 same_length(("groups", groups.len()), ("labels", labels.len()))?;
                 let (count, label) = (check_count(*count)?, |i: usize| u32::from(labels[i]));
+                let kept: Vec<usize> = kept().collect();
                 let of_row = grouped_folds(label, groups, &kept, count, *seed, 0)?;
                 Assignment { of_row, count }
             }
             Self::Given(of_row) => {
                 same_length(("folds", of_row.len()), ("labels", labels.len()))?;
-                let count = kept.iter().map(|&i| of_row[i] as usize + 1).max().unwrap_or(0);
+                let count = kept().map(|i| of_row[i] as usize + 1).max().unwrap_or(0);
                 Assignment { of_row: of_row.clone(), count: check_count(count)? }
             }
         };
-        assignment.check(labels, &kept)?;
+        assignment.check(labels, weights)?;
         Ok(assignment)
     }
 }
 
 impl Assignment {
-    fn check(&self, labels: &[u8], kept: &[usize]) -> Result<()> {
-        let mut rows = vec![[0usize; 2]; self.count];
-        let mut total = [0; 2];
-        for &i in kept {
-            rows[self.of_row[i] as usize][usize::from(labels[i])] += 1;
-            total[usize::from(labels[i])] += 1;
-        }
+    fn check(&self, labels: &[u8], weights: &[f64]) -> Result<()> {
+        let count = |part: usize| {
+            let mut rows = vec![[0usize; 2]; self.count];
+            for i in
+                (part * PART..labels.len().min((part + 1) * PART)).filter(|&i| weights[i] > 0.0)
+            {
+                rows[self.of_row[i] as usize][usize::from(labels[i])] += 1;
+            }
+            rows
+        };
+        let add = |mut a: Vec<[usize; 2]>, b: Vec<[usize; 2]>| {
+            a.iter_mut().zip(b).for_each(|(a, b)| (0..2).for_each(|class| a[class] += b[class]));
+            a
+        };
+        let parts = (0..labels.len().div_ceil(PART)).into_par_iter().map(count);
+        let rows = parts.reduce(|| vec![[0; 2]; self.count], add);
+        let total = [0, 1].map(|class| rows.iter().map(|inside| inside[class]).sum());
         for (fold, inside) in rows.iter().enumerate() {
             if inside[0] + inside[1] == 0 {
                 return Err(Error::EmptyFold { fold });
@@ -103,14 +120,43 @@ pub(crate) fn check_count(count: usize) -> Result<usize> {
     Err(Error::OutOfDomain { what: "the number of folds", value: count as f64, expected })
 }
 
-/// The class of every row deals for itself, [`Dealer`].
-fn stratified(labels: &[u8], kept: &[usize], count: usize, seed: u64) -> Assignment {
-    let mut rows = [0u64; 2];
-    kept.iter().for_each(|&i| rows[usize::from(labels[i])] += 1);
+/// Rows of positive weight of each class, part by part.
+fn class_counts(labels: &[u8], weights: &[f64]) -> Vec<[u64; 2]> {
+    let count = |(labels, weights): (&[u8], &[f64])| {
+        let mut rows = [0; 2];
+        for (&label, &weight) in labels.iter().zip(weights) {
+            rows[usize::from(label)] += u64::from(weight > 0.0);
+        }
+        rows
+    };
+    labels.par_chunks(PART).zip(weights.par_chunks(PART)).map(count).collect()
+}
+
+/// The class of every row deals for itself, [`Dealer`], from the rows before a part on.
+fn stratified(
+    labels: &[u8],
+    weights: &[f64],
+    parts: &[[u64; 2]],
+    count: usize,
+    seed: u64,
+) -> Assignment {
+    let mut rows = [0; 2];
+    let mut before = Vec::with_capacity(parts.len());
+    for part in parts {
+        before.push(rows);
+        (0..2).for_each(|class| rows[class] += part[class]);
+    }
     let count = fewest(count, rows);
-    let mut dealer = Dealer::new(count, seed, [0; 2]);
     let mut of_row = vec![0; labels.len()];
-    kept.iter().for_each(|&i| of_row[i] = dealer.next(labels[i]));
+    let parts = labels.par_chunks(PART).zip(weights.par_chunks(PART)).zip(before);
+    of_row.par_chunks_mut(PART).zip(parts).for_each(|(of_row, ((labels, weights), before))| {
+        let mut dealer = Dealer::new(count, seed, before);
+        for (fold, (&label, &weight)) in of_row.iter_mut().zip(labels.iter().zip(weights)) {
+            if weight > 0.0 {
+                *fold = dealer.next(label);
+            }
+        }
+    });
     Assignment { of_row, count }
 }
 

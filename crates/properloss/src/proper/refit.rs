@@ -163,7 +163,7 @@ fn descend(
     let (d, last) = (rows.dimension(), rows.models() - 1);
     let hessians = if path::is_tall(rows) {
         let w = lane(&from.w[last / LANES], last % LANES);
-        let grams = rows.grams(curve, &w, MIN_ROWS.max(ROWS_PER_COLUMN * d), halt)?;
+        let grams = rows.grams(curve, &w, &rows.choose(MIN_ROWS.max(ROWS_PER_COLUMN * d)), halt)?;
         let seen: f64 = grams.weight.iter().sum();
         Some(Hessians::new(grams, w, rows.totals[last] / seen.max(f64::MIN_POSITIVE)))
     } else {

@@ -75,7 +75,7 @@ impl Quadratic {
         } else {
             newton(rows, penalty, &mut w, m, FIRST_STEPS, halt)?;
         }
-        let grams = rows.grams(&Curve::Logistic, &w, m, halt)?;
+        let grams = rows.whole_grams(&Curve::Logistic, &w, halt)?;
         let hessians = Hessians::new(grams, w, 1.0);
         Ok(Self { hessians, skew: f64::INFINITY, contraction: f64::INFINITY, grams: 1 })
     }
@@ -84,7 +84,7 @@ impl Quadratic {
     pub(super) fn restore(&mut self, rows: &FoldRows<'_>, halt: Halt<'_>) -> Result<(), Halted> {
         if self.hessians.of_model.is_empty() {
             let w = std::mem::take(&mut self.hessians.reference);
-            let grams = rows.grams(&Curve::Logistic, &w, rows.used, halt)?;
+            let grams = rows.whole_grams(&Curve::Logistic, &w, halt)?;
             self.hessians = Hessians::new(grams, w, 1.0);
         }
         Ok(())
@@ -163,9 +163,10 @@ fn newton(
     halt: Halt<'_>,
 ) -> Result<(), Halted> {
     let d = w.len();
+    let chosen = rows.choose(wanted);
     let mut before: Option<(f64, Vec<f64>, Vec<f64>, f64)> = None;
     for _ in 0..=steps {
-        let grams = rows.grams(&Curve::Logistic, w, wanted, halt)?;
+        let grams = rows.grams(&Curve::Logistic, w, &chosen, halt)?;
         let weight: f64 = grams.weight.iter().sum();
         let scale = rows.totals[rows.folds] / weight.max(f64::MIN_POSITIVE);
         let loss: f64 = scale * grams.loss.iter().sum::<f64>();
@@ -301,7 +302,7 @@ fn visit_with(
         // The old ones make room; if asked to stop, they are formed again where they were (`restore`).
         let reference = std::mem::take(&mut quadratic.hessians.reference);
         quadratic.hessians = Hessians { reference, ..Hessians::default() };
-        match rows.grams(&Curve::Logistic, &w, rows.used, halt) {
+        match rows.whole_grams(&Curve::Logistic, &w, halt) {
             Ok(grams) => quadratic.hessians = Hessians::new(grams, w, 1.0),
             Err(halted) => return (Err(halted), quadratic),
         }

@@ -163,20 +163,28 @@ impl<'a> FoldRows<'a> {
         }
     }
 
-    /// Grams at the weights `w` of one model, over about `wanted` rows (at most those of the largest
-    /// sample, if not all).
+    /// About `wanted` rows, at most those of the largest sample; all if there are no more.
+    pub(in crate::proper) fn choose(&self, wanted: usize) -> Chosen {
+        let wanted = if wanted < self.used { wanted.min(self.most_sampled()) } else { self.used };
+        let block = match &self.at {
+            At::Memory { block, .. } => block,
+            At::Blocks { sample, .. } => sample,
+        };
+        Chosen { rows: block.chosen(self.limit(wanted)), wanted }
+    }
+
+    /// Grams at the weights `w` of one model.
     pub(in crate::proper) fn grams(
         &self,
         curve: &Curve<'_>,
         w: &[f64],
-        wanted: usize,
+        chosen: &Chosen,
         halt: Halt<'_>,
     ) -> Result<FoldGrams, Halted> {
-        let wanted = if wanted < self.used { wanted.min(self.most_sampled()) } else { self.used };
-        let chosen = (self.limit(wanted), wanted);
+        let rows = (chosen.rows.as_deref(), chosen.wanted);
         match &self.at {
-            At::Memory { block, .. } => block.grams(curve, w, chosen, halt),
-            At::Blocks { sample, .. } if chosen.0.is_some() => sample.grams(curve, w, chosen, halt),
+            At::Memory { block, .. } => block.grams(curve, w, rows, halt),
+            At::Blocks { sample, .. } if rows.0.is_some() => sample.grams(curve, w, rows, halt),
             At::Blocks { .. } => {
                 let asked = Ask::Grams { curve: CurveSpec::of(curve), w: w.to_vec() };
                 match self.ask(asked, halt)? {
@@ -185,6 +193,16 @@ impl<'a> FoldRows<'a> {
                 }
             }
         }
+    }
+
+    /// Grams over all rows.
+    pub(in crate::proper) fn whole_grams(
+        &self,
+        curve: &Curve<'_>,
+        w: &[f64],
+        halt: Halt<'_>,
+    ) -> Result<FoldGrams, Halted> {
+        self.grams(curve, w, &self.choose(self.used), halt)
     }
 
     /// Held-out scores of these models, counted.
@@ -260,6 +278,13 @@ impl<'a> FoldRows<'a> {
             whole,
         })
     }
+}
+
+/// A sample of the rows.
+pub(in crate::proper) struct Chosen {
+    /// By fold; none for all rows.
+    rows: Option<Vec<Vec<u32>>>,
+    wanted: usize,
 }
 
 /// Rows that are here.

@@ -3,6 +3,9 @@
 //! The fold models differ by a fifth of the rows, so one visit serves them all: the Hessian of model
 //! `k` is the sum of the other folds' parts, near enough to solve with. Other penalties cost nothing.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use super::{FoldBlock, Halt, Halted};
@@ -18,7 +21,7 @@ const AHEAD: usize = 2;
 const PREFETCHED: usize = 512;
 /// Adding parts takes time: at most this many numbers in all of them, but always one part a fold.
 const MAX_PARTIAL: usize = 1 << 25;
-/// Sums that a thread adds at a time.
+/// Rows that a thread chooses from at a time.
 const CHUNK: usize = 1 << 14;
 
 /// Per fold: `X'HX` (row-major, both triangles, intercept last), `X'r`, the loss and the weight.
@@ -49,24 +52,27 @@ impl FoldGrams {
 }
 
 impl FoldBlock<'_> {
-    /// At the weights `w` of one model, over the rows that [are chosen](FoldBlock::is_chosen), about
-    /// `wanted` of them; over all if there is no limit.
+    /// The rows of every fold that belong to a sample; all of them if there is no limit.
+    pub(super) fn chosen(&self, limit: Option<u64>) -> Option<Vec<Vec<u32>>> {
+        let limit = limit?;
+        let of_fold = |rows: &Vec<u32>| {
+            let chosen = rows.par_iter().copied().with_min_len(CHUNK);
+            chosen.filter(|&i| self.is_chosen(i as usize, limit)).collect()
+        };
+        Some(self.of_fold.iter().map(of_fold).collect())
+    }
+
+    /// At the weights `w` of one model, over the [`chosen`](Self::chosen) rows or all; `wanted` is about their number.
     pub(super) fn grams(
         &self,
         curve: &Curve<'_>,
         w: &[f64],
-        (limit, wanted): (Option<u64>, usize),
+        (chosen, wanted): (Option<&[Vec<u32>]>, usize),
         halt: Halt<'_>,
     ) -> Result<FoldGrams, Halted> {
         let d = self.dimension();
         let shape = Shape::new(d);
-        let lists: Vec<Vec<u32>> = match limit {
-            None => self.of_fold.clone(),
-            Some(limit) => {
-                let keep = |&i: &u32| self.is_chosen(i as usize, limit);
-                self.of_fold.iter().map(|l| l.iter().copied().filter(keep).collect()).collect()
-            }
-        };
+        let lists = chosen.unwrap_or(&self.of_fold);
         let most = (MAX_PARTIAL / (shape.size() * self.folds.count)).clamp(1, 16);
         let parts = (wanted / (self.folds.count * 4 * BLOCK)).clamp(1, most);
         let tasks: Vec<(usize, &[u32])> = (0..self.folds.count)
@@ -75,15 +81,15 @@ impl FoldBlock<'_> {
                 lists[fold].chunks(size).map(move |list| (fold, list))
             })
             .collect();
-        let mut sums: Vec<Part> = (0..self.folds.count).map(|_| Part::default()).collect();
-        // A part a thread at a time: a part has `d²` numbers. They are added in their order, however many come at once.
-        for tasks in tasks.chunks(rayon::current_num_threads().max(1)) {
-            let part = |&(_, list): &(usize, &[u32])| self.gram_of(curve, w, list, shape, halt);
-            let parts: Result<Vec<Part>, Halted> = tasks.par_iter().map(part).collect();
-            for (&(fold, _), part) in tasks.iter().zip(parts?) {
-                sums[fold].add(part);
-            }
-        }
+        let sums = (0..self.folds.count).map(|_| Part::default()).collect();
+        let sums = Mutex::new(InOrder { sums, ..InOrder::default() });
+        // Whoever is free takes the next: few parts wait, `d²` numbers each.
+        tasks.iter().enumerate().par_bridge().try_for_each(|(number, &(fold, list))| {
+            let part = self.gram_of(curve, w, list, shape, halt)?;
+            sums.lock().unwrap_or_else(PoisonError::into_inner).take(number, fold, part);
+            Ok(())
+        })?;
+        let InOrder { sums, .. } = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut result = FoldGrams { dimension: d, ..FoldGrams::default() };
         for mut part in sums {
             part.sums.resize(shape.size(), 0.0);
@@ -273,10 +279,27 @@ impl Part {
             *self = other;
             return;
         }
-        let parts = self.sums.par_chunks_mut(CHUNK).zip(other.sums.par_chunks(CHUNK));
-        parts.for_each(|(a, b)| a.iter_mut().zip(b).for_each(|(a, b)| *a += b));
+        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
         self.loss += other.loss;
         self.weight += other.weight;
+    }
+}
+
+/// The sums of the folds, from parts that are added in the order of their numbers whenever they come.
+#[derive(Default)]
+struct InOrder {
+    sums: Vec<Part>,
+    waiting: BTreeMap<usize, (usize, Part)>,
+    next: usize,
+}
+
+impl InOrder {
+    fn take(&mut self, number: usize, fold: usize, part: Part) {
+        self.waiting.insert(number, (fold, part));
+        while let Some((fold, part)) = self.waiting.remove(&self.next) {
+            self.sums[fold].add(part);
+            self.next += 1;
+        }
     }
 }
 

@@ -192,16 +192,14 @@ impl FoldBlock<'_> {
 
     /// Weight and weight of the positives: inside every fold, then of all rows.
     fn fold_weights(&self) -> Vec<[f64; 2]> {
-        let count = self.folds.count;
-        let mut sums = vec![[0.0; 2]; count + 1];
-        for (i, &weight) in self.weights.iter().enumerate() {
-            if weight > 0.0 {
-                for k in [self.folds.of_row[i] as usize, count] {
-                    sums[k][0] += weight;
-                    sums[k][1] += weight * f64::from(self.labels[i]);
-                }
-            }
+        let (mut sums, mut all) = (vec![[0.0; 2]; self.folds.count], [0.0; 2]);
+        for (i, &weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+            let positive = weight * f64::from(self.labels[i]);
+            let fold = &mut sums[self.folds.of_row[i] as usize];
+            (fold[0], fold[1]) = (fold[0] + weight, fold[1] + positive);
+            (all[0], all[1]) = (all[0] + weight, all[1] + positive);
         }
+        sums.push(all);
         sums
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use rayon::prelude::*;
+
 use super::ask::{Ask, BlockAnswer, BlockQuestion, Dealt, Reply};
 use super::fold_rows::{At, FoldRows};
 use super::gather::{Gathered, RowsOf};
@@ -158,7 +160,8 @@ impl Prepared {
     ) -> Result<Self, Error> {
         let labels = sample.labels();
         let weight = |i: usize| sample.weight(i) * class_weight[usize::from(labels[i])];
-        let weights: Vec<f64> = (0..labels.len()).map(weight).collect();
+        let weights: Vec<f64> =
+            (0..labels.len()).into_par_iter().with_min_len(1 << 14).map(weight).collect();
         let _ = sample.with_weights(Some(&weights))?;
         let folds = folds.assign(labels, &weights)?;
         let split = Split::new(weights, folds, Numbers::From(0), sample.columns());
