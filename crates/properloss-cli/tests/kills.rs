@@ -54,3 +54,40 @@ fn killed_runs_resume_to_the_same_bits() {
     }
     assert!(resumed > 0, "no kill came between two checkpoints");
 }
+
+/// The file that is in the way is named, for other rows and for other options; it stays.
+#[test]
+fn a_state_of_another_run_is_refused_by_its_name() {
+    let sandbox = Sandbox::new("other-run");
+    for (file, seed) in [("train.csv", 1), ("other.csv", 2)] {
+        sandbox.succeed(&format!(
+            "synth single-index --rows 300 --features 5 --seed {seed} -o {file}"
+        ));
+    }
+    let line = |file: &str, steps: usize| {
+        format!(
+            "--quiet fit {file} --method labels --max-iter {steps} --tol 0 -o m.json \
+             --checkpoint run.state --checkpoint-every 0"
+        )
+    };
+    let mut command = sandbox.command(&line("train.csv", 1_000_000));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !sandbox.path("run.state").exists() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = std::fs::read(sandbox.path("run.state")).unwrap();
+    for (file, steps, why) in [
+        ("other.csv", 1_000_000, "it was made on other data"),
+        ("train.csv", 7, "it was made with max_iter"),
+    ] {
+        let outcome = sandbox.run(&line(file, steps));
+        assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+        let words = format!("run.state: this checkpoint cannot be taken up: {why}");
+        assert!(outcome.stderr.contains(&words), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("hint: remove the file"), "{}", outcome.stderr);
+        assert!(!sandbox.path("m.json").exists());
+    }
+    assert_eq!(std::fs::read(sandbox.path("run.state")).unwrap(), before);
+}

@@ -46,7 +46,7 @@ pub fn write(path: &Path, run: &Run, state: &[u8]) -> Result<()> {
 
 /// The bytes of a file.
 pub fn to_bytes(path: &Path, run: &Run, state: &[u8]) -> Result<Vec<u8>> {
-    let header = serde_json::to_vec(run).map_err(|error| damaged(path, &error.to_string()))?;
+    let header = serde_json::to_vec(run).map_err(|error| refused(path, &error.to_string()))?;
     Ok([FIRST_LINE, &header, b"\n", &checksum(state).to_le_bytes(), state].concat())
 }
 
@@ -70,21 +70,21 @@ pub fn read(path: &Path, run: &Run) -> Result<Option<Vec<u8>>> {
 /// The state in the bytes of a file.
 pub fn parse<'b>(bytes: &'b [u8], path: &Path, run: &Run) -> Result<&'b [u8]> {
     let Some(rest) = bytes.strip_prefix(FIRST_LINE) else {
-        return Err(damaged(path, "it is not a checkpoint of this program"));
+        return Err(refused(path, "it is not a checkpoint of this program"));
     };
     let Some(end) = rest.iter().position(|&byte| byte == b'\n') else {
-        return Err(damaged(path, "its header has no end"));
+        return Err(refused(path, "its header has no end"));
     };
     let found: Run = serde_json::from_slice(&rest[..end])
-        .map_err(|error| damaged(path, &format!("its header: {error}")))?;
+        .map_err(|error| refused(path, &format!("its header: {error}")))?;
     let Some((sum, state)) = rest[end + 1..].split_first_chunk::<4>() else {
-        return Err(damaged(path, "it ends too early"));
+        return Err(refused(path, "it ends too early"));
     };
     if u32::from_le_bytes(*sum) != checksum(state) {
-        return Err(damaged(path, "its checksum is wrong"));
+        return Err(refused(path, "its checksum is wrong"));
     }
     if let Some(difference) = difference(run, &found) {
-        return Err(damaged(path, &difference));
+        return Err(refused(path, &difference));
     }
     Ok(state)
 }
@@ -114,7 +114,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-fn damaged(path: &Path, reason: &str) -> Error {
+pub(crate) fn refused(path: &Path, reason: &str) -> Error {
     Error::Checkpoint { file: path.to_path_buf(), reason: reason.to_owned() }
 }
 

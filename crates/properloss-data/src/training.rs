@@ -11,7 +11,7 @@ use properloss::train::registry::method;
 use properloss::train::{Fit, Iteration, Method, Model, Observer, Settings, Stage, Value};
 
 use crate::checkpoint::{self, Run};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fit_memory::{self, FitShape};
 use crate::model_file::{Fitted, History, learned, plain_options, program};
 use crate::{DataDescription, Dataset, Encoder, ModelFile};
@@ -206,9 +206,16 @@ impl Training {
             Some(Checkpoints { file, every }) => {
                 let run = Run::new(self.name(), plain_options(&options));
                 let resume = checkpoint::read(file, &run)?;
-                let mut keeper =
-                    Keeper { observer, file, run, every: *every, last: Instant::now() };
-                estimator.run(rows, resume.as_deref(), &mut keeper)?
+                let (every, last) = (*every, Instant::now());
+                let mut keeper = Keeper { observer, file, run, every, last, failed: None };
+                let fit = estimator.run(rows, resume.as_deref(), &mut keeper);
+                fit.map_err(|error| match (keeper.failed, error) {
+                    (Some(failed), _) => failed,
+                    (None, properloss::Error::Checkpoint { reason }) => {
+                        checkpoint::refused(file, &reason)
+                    }
+                    (None, error) => error.into(),
+                })?
             }
         };
         let rounds = Some(rows.rounds()).filter(|&rounds| rounds > 0);
@@ -230,6 +237,8 @@ struct Keeper<'a> {
     run: Run,
     every: Duration,
     last: Instant,
+    /// Why the state could not be written.
+    failed: Option<Error>,
 }
 
 impl Observer for Keeper<'_> {
@@ -254,9 +263,12 @@ impl Observer for Keeper<'_> {
     }
 
     fn checkpoint(&mut self, bytes: &[u8]) -> properloss::Result<()> {
-        checkpoint::write(self.file, &self.run, bytes)
-            .map_err(|error| properloss::Error::Checkpoint { reason: error.to_string() })?;
+        let written = checkpoint::write(self.file, &self.run, bytes);
         self.last = Instant::now();
-        Ok(())
+        written.map_err(|error| {
+            let reason = error.to_string();
+            self.failed = Some(error);
+            properloss::Error::Checkpoint { reason }
+        })
     }
 }
