@@ -20,7 +20,7 @@ pub enum Examples {
 
 impl Examples {
     /// The examples of two classes; a data set of more is an error that names the third.
-    pub(crate) fn two(self) -> Result<Dataset> {
+    pub fn two(self) -> Result<Dataset> {
         match self {
             Self::Two(dataset) => Ok(dataset),
             Self::Several(dataset) => Err(Error::TooManyClasses {

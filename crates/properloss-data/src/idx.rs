@@ -235,9 +235,8 @@ fn dataset(
         format: "idx".into(),
         rows: labels.len() as u64,
         features: pixels(images) as u64,
-        dropped_missing: 0,
         dropped_other_class: (values.len() - labels.len()) as u64,
-        unknown_categories: 0,
+        ..DataDescription::default()
     };
     Ok(Examples::new(scaled(images, &kept), labels, None, encoder, description))
 }

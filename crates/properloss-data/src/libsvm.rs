@@ -434,9 +434,8 @@ fn dataset(mut rows: Rows, source: &Source, encoder: Encoder) -> Result<Examples
         format: "libsvm".into(),
         rows: labels.len() as u64,
         features: features.columns() as u64,
-        dropped_missing: 0,
         dropped_other_class: (total - labels.len()) as u64,
-        unknown_categories: 0,
+        ..DataDescription::default()
     };
     Ok(Examples::new(features, labels, None, encoder, description))
 }

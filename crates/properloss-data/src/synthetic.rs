@@ -256,9 +256,7 @@ fn dataset(
             format: "synthetic".into(),
             rows: labels.len() as u64,
             features: columns as u64,
-            dropped_missing: 0,
-            dropped_other_class: 0,
-            unknown_categories: 0,
+            ..DataDescription::default()
         },
         labels,
         weights: None,

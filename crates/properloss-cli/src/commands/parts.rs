@@ -1,45 +1,37 @@
 //! Rows to train on and rows to test on, of two classes or of several.
 
 use properloss_data::groups::{fold_of_row, grouped_folds, grouped_train_test};
-use properloss_data::read::read_encoded;
+use properloss_data::read::read_encoded_examples;
 use properloss_data::split::{Split, folds, last_rows, train_test};
 use properloss_data::training::Training;
 use properloss_data::{
-    ClassDataset, ClassLabel, Dataset, Error, LabelledRows, ReadOptions, Source, UnknownCategory,
+    ClassDataset, ClassLabel, Dataset, Error, Examples, LabelledRows, ReadOptions,
 };
 
-use super::several::read_labelled;
 use super::unknown_words;
 use crate::args::{TestArgs, source};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Talk;
 use crate::progress::Progress;
 
 /// Labels whose rows the commands read.
 pub(super) trait Labelled: ClassLabel {
-    /// Other rows, encoded as these.
-    fn read_alike(
-        rows: &LabelledRows<Self>,
-        data: &Source,
-        unknown: UnknownCategory,
-        options: &ReadOptions,
-    ) -> Result<LabelledRows<Self>>;
+    /// Examples that were encoded for a model of as many classes.
+    fn of(examples: Examples) -> Result<LabelledRows<Self>>;
 }
 
 impl Labelled for u8 {
-    fn read_alike(r: &Dataset, d: &Source, u: UnknownCategory, o: &ReadOptions) -> Result<Dataset> {
-        Ok(read_encoded(d, &r.encoder, u, o)?)
+    fn of(examples: Examples) -> Result<Dataset> {
+        Ok(examples.two()?)
     }
 }
 
 impl Labelled for u32 {
-    fn read_alike(
-        rows: &ClassDataset,
-        data: &Source,
-        unknown: UnknownCategory,
-        options: &ReadOptions,
-    ) -> Result<ClassDataset> {
-        read_labelled(data, &rows.encoder, unknown, options)
+    fn of(examples: Examples) -> Result<ClassDataset> {
+        match examples {
+            Examples::Several(dataset) => Ok(dataset),
+            Examples::Two(_) => Err(Failure::internal("two classes for a model of several")),
+        }
     }
 }
 
@@ -61,7 +53,8 @@ impl<L: Labelled> Parts<L> {
     ) -> Result<Self> {
         if let Some(path) = &args.file {
             let _progress = Progress::spinner(talk, &format!("reading {}", path.display()));
-            let test = L::read_alike(&dataset, &source(path)?, args.unknown.rule, options)?;
+            let (rule, encoder) = (args.unknown.rule, &dataset.encoder);
+            let test = L::of(read_encoded_examples(&source(path)?, encoder, rule, options)?)?;
             unknown_words(test.description.unknown_categories, talk);
             return Ok(Self { train: dataset, groups, test: Some(test) });
         }

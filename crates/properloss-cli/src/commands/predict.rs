@@ -47,8 +47,6 @@ pub fn run(args: &PredictArgs, talk: Talk) -> Result<()> {
 
 /// What a model says of rows, so many numbers each.
 pub(super) trait Forecaster {
-    /// Features of a row.
-    fn features(&self) -> usize;
     /// Scores, and probabilities, of a row.
     fn width(&self) -> usize;
     /// The scores of rows; not a number where they overflow.
@@ -70,10 +68,6 @@ struct TwoClasses<'a> {
 }
 
 impl Forecaster for TwoClasses<'_> {
-    fn features(&self) -> usize {
-        self.model.coefficients().len()
-    }
-
     fn width(&self) -> usize {
         1
     }
@@ -109,7 +103,8 @@ pub(super) fn write(
     json: bool,
     talk: Talk,
 ) -> Result<()> {
-    let (block, out) = (Block::new(&args.data), Stream::open(args.out.as_deref())?);
+    let block = Block::new(&args.data, encoder.width());
+    let out = Stream::open(args.out.as_deref())?;
     let mut writer = Writer { forecaster, args, json, block, text: String::new(), out };
     let (count, unknown) = each_row(args, encoder, talk, |row, kept| writer.add(row, kept))?;
     writer.finish()?;
@@ -153,7 +148,7 @@ fn each_row(
     let mut start = Vec::new();
     if from_stdin && text {
         let read = stdin().lock().take(4).read_to_end(&mut start);
-        read.map_err(|error| properloss_data::Error::Read { file: name.into(), source: error })?;
+        read.map_err(|error| properloss_data::Error::read(name, error))?;
     }
     if from_stdin && text && (start != b"PAR1" || options.format.is_some()) {
         // A table on standard input is read as it comes.
@@ -164,10 +159,7 @@ fn each_row(
         let data = if from_stdin && text {
             // The end of a Parquet file says where everything is: it is read whole.
             let rest = stdin().lock().read_to_end(&mut start);
-            rest.map_err(|error| properloss_data::Error::Read {
-                file: name.into(),
-                source: error,
-            })?;
+            rest.map_err(|error| properloss_data::Error::read(name, error))?;
             Source::memory("standard input", start)
         } else {
             source(&args.data)?
@@ -193,6 +185,7 @@ fn each_row(
 /// Rows that are held to be predicted together.
 struct Block<'a> {
     data: &'a Path,
+    columns: usize,
     /// The values of the rows.
     rows: Vec<f64>,
     /// Of sparse rows, where each ends and the column of each value.
@@ -204,10 +197,10 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Of the rows of a file.
-    fn new(data: &'a Path) -> Self {
+    /// Of the rows of a file, of so many features each.
+    fn new(data: &'a Path, columns: usize) -> Self {
         let (rows, positions, kept) = (Vec::new(), Vec::new(), Vec::new());
-        Self { data, rows, sparse: None, positions, kept, any: false }
+        Self { data, columns, rows, sparse: None, positions, kept, any: false }
     }
 
     /// Takes a row in; whether it is the first of all, and whether the block is full.
@@ -230,16 +223,15 @@ impl<'a> Block<'a> {
         self.positions.is_empty()
     }
 
-    /// The rows, of `columns` features each.
-    fn matrix(&self, columns: usize) -> Result<Matrix<'_>> {
+    fn matrix(&self) -> Result<Matrix<'_>> {
         let count = self.positions.len();
         Ok(match &self.sparse {
-            None => Matrix::dense_f64(&self.rows, count, self.rows.len() / count.max(1))?,
+            None => Matrix::dense_f64(&self.rows, count, self.columns)?,
             Some((starts, indices)) => Matrix::csr(
                 Offsets::Usize(starts),
                 Indices::U32(indices),
                 Values::F64(&self.rows),
-                columns,
+                self.columns,
             )?,
         })
     }
@@ -318,7 +310,7 @@ impl<F: Forecaster> Writer<'_, F> {
 
     fn flush(&mut self) -> Result<()> {
         let width = self.forecaster.width();
-        let scores = self.forecaster.scores(self.block.matrix(self.forecaster.features())?)?;
+        let scores = self.forecaster.scores(self.block.matrix()?)?;
         self.block.check(&scores, width)?;
         let probabilities = self.forecaster.probabilities(&scores)?;
         let kept = std::mem::take(&mut self.block.kept);

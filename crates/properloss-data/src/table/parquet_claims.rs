@@ -1,7 +1,7 @@
 //! What a Parquet file claims of itself, held against its bytes and the budget.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,45 +22,29 @@ const HEADER_LIMIT: usize = 16 << 20;
 const DICTIONARY_VALUE: u64 = 32;
 
 /// The bytes of the file by their place.
-pub(super) enum Bytes {
-    File(File),
-    Memory(Arc<[u8]>),
-}
+pub(super) struct Bytes(Box<dyn Seekable>);
+
+pub(super) trait Seekable: Read + Seek + Send {}
+impl<T: Read + Seek + Send> Seekable for T {}
 
 impl Bytes {
     pub(super) fn open(source: &Source) -> Result<Self> {
-        Ok(match (source.path()?, source) {
+        Ok(Self(match (source.path()?, source) {
             (Some(path), _) => {
-                Self::File(File::open(path).map_err(|e| Error::read(source.name(), e))?)
+                Box::new(File::open(path).map_err(|e| Error::read(source.name(), e))?)
             }
-            (None, Source::Memory { bytes, .. }) => Self::Memory(Arc::clone(bytes)),
+            (None, Source::Memory { bytes, .. }) => Box::new(Cursor::new(Arc::clone(bytes))),
             // Made seekable, and taken apart, before.
-            (None, _) => Self::Memory(Arc::from([])),
-        })
-    }
-
-    fn len(&mut self) -> std::io::Result<u64> {
-        match self {
-            Self::File(file) => file.seek(SeekFrom::End(0)),
-            Self::Memory(bytes) => Ok(bytes.len() as u64),
-        }
+            (None, _) => Box::new(Cursor::new([])),
+        }))
     }
 
     /// Up to `count` bytes from `start`; fewer at the end.
     fn at(&mut self, start: u64, count: usize) -> std::io::Result<Vec<u8>> {
-        match self {
-            Self::File(file) => {
-                let mut bytes = Vec::new();
-                file.seek(SeekFrom::Start(start))?;
-                file.take(count as u64).read_to_end(&mut bytes)?;
-                Ok(bytes)
-            }
-            Self::Memory(bytes) => {
-                let start = usize::try_from(start).unwrap_or(usize::MAX).min(bytes.len());
-                let end = start.saturating_add(count).min(bytes.len());
-                Ok(bytes[start..end].to_vec())
-            }
-        }
+        let mut bytes = Vec::new();
+        self.0.seek(SeekFrom::Start(start))?;
+        (&mut self.0).take(count as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 }
 
@@ -72,7 +56,7 @@ fn damaged(file: &Path, reason: &str) -> Error {
 /// the library, whose message is better.
 pub(super) fn check_footer(bytes: &mut Bytes, file: &Path, budget: Budget) -> Result<()> {
     let fail = |error| Error::read(file, error);
-    let length = bytes.len().map_err(fail)?;
+    let length = bytes.0.seek(SeekFrom::End(0)).map_err(fail)?;
     let tail = bytes.at(length.saturating_sub(8), 8).map_err(fail)?;
     let [a, b, c, d, b'P', b'A', b'R', b'1'] = tail[..] else { return Ok(()) };
     let footer = u64::from(u32::from_le_bytes([a, b, c, d]));
@@ -198,7 +182,7 @@ mod tests {
     fn check(bytes: &[u8], budget: u64) -> Result<()> {
         let length = bytes.len() as u64;
         // The chunk does not begin the file.
-        let mut file = Bytes::Memory([b"PAR1", bytes].concat().into());
+        let mut file = Bytes(Box::new(Cursor::new([b"PAR1", bytes].concat())));
         check_pages(&mut file, (4, length), Path::new("a.parquet"), Budget::new(budget))
     }
 
@@ -251,7 +235,11 @@ mod tests {
         .concat();
         let length = (footer.len() as u32).to_le_bytes();
         let file = [b"PAR1", &footer[..], &length, b"PAR1"].concat();
-        check_footer(&mut Bytes::Memory(file.into()), Path::new("a.parquet"), Budget::new(1 << 30))
+        check_footer(
+            &mut Bytes(Box::new(Cursor::new(file))),
+            Path::new("a.parquet"),
+            Budget::new(1 << 30),
+        )
     }
 
     /// A length: seven bits a byte, no sign.
@@ -306,7 +294,7 @@ mod tests {
     fn a_footer_is_held_against_the_budget() {
         let file = [b"PAR1", &[0; 90][..], &[0x15, 2, 0], &93u32.to_le_bytes(), b"PAR1"].concat();
         let ask = |file: &[u8], budget| {
-            let mut bytes = Bytes::Memory(file.into());
+            let mut bytes = Bytes(Box::new(Cursor::new(file.to_vec())));
             check_footer(&mut bytes, Path::new("a.parquet"), Budget::new(budget))
         };
         assert!(matches!(ask(&file, 93 * 16 - 1), Err(Error::Memory { needed: 1488, .. })));
@@ -330,7 +318,7 @@ mod tests {
         let memory = Source::memory("m", *b"0123456789");
         for source in [Source::Path(path.clone()), memory] {
             let mut bytes = Bytes::open(&source).unwrap();
-            assert_eq!(bytes.len().unwrap(), 10);
+            assert_eq!(bytes.0.seek(SeekFrom::End(0)).unwrap(), 10);
             let places = [(0, 3), (7, 3), (8, 9), (10, 1), (99, 5)];
             let found = places.map(|(start, count)| bytes.at(start, count).unwrap());
             assert_eq!(found, [&b"012"[..], b"789", b"89", b"", b""]);

@@ -54,11 +54,6 @@ impl PiecewiseLink {
         &self.knots
     }
 
-    /// Rebuild the knots without a copy.
-    pub fn into_knots(self) -> PiecewiseAffine {
-        self.knots
-    }
-
     /// `u` of scores in increasing order, by merging: O(m + K).
     pub fn u_sorted_into(&self, z: &[f64], out: &mut [f64]) -> Result<()> {
         self.knots.eval_sorted_into(z, out)

@@ -76,11 +76,6 @@ impl PiecewiseAffine {
         self.x.len()
     }
 
-    /// The knots, abscissae first, without a copy.
-    pub fn into_knots(self) -> (Vec<f64>, Vec<f64>) {
-        (self.x, self.y)
-    }
-
     /// The inverse function.
     pub fn inverted(self) -> Self {
         Self { x: self.y, y: self.x }
@@ -101,21 +96,11 @@ impl PiecewiseAffine {
         x.iter().map(|&x| self.eval(x)).collect()
     }
 
-    /// The abscissae of many values in any order, each by binary search.
-    pub fn inverse_slice(&self, y: &[f64]) -> Vec<f64> {
-        y.iter().map(|&y| self.inverse(y)).collect()
-    }
-
     /// The values at abscissae in increasing order: one merge of the two lists, O(m + K).
     ///
     /// `out` has to be as long as `x`; the error names the first abscissa below its predecessor.
     pub fn eval_sorted_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         merge(&self.x, &self.y, "x", x, out)
-    }
-
-    /// The abscissae of values in increasing order, by merging.
-    pub fn inverse_sorted_into(&self, y: &[f64], out: &mut [f64]) -> Result<()> {
-        merge(&self.y, &self.x, "y", y, out)
     }
 
     /// [`Self::eval_sorted_into`] into a new vector.

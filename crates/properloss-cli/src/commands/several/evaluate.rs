@@ -2,10 +2,12 @@
 
 use properloss::metrics::ClassSummary;
 use properloss_data::model_file::ClassModelFile;
+use properloss_data::read::read_encoded_examples;
 
-use super::{described, measure, metrics_json, plot, read_labelled};
+use super::{described, measure, metrics_json, plot};
 use crate::args::{EvaluateArgs, source};
 use crate::commands::evaluate::{about_rows, measures, weighed, weight_words};
+use crate::commands::parts::Labelled;
 use crate::commands::{labelled, unknown_words};
 use crate::failure::{Failure, Result};
 use crate::output::{OutputFile, Talk};
@@ -26,7 +28,7 @@ pub fn run(args: &EvaluateArgs, model: &ClassModelFile, talk: Talk) -> Result<()
     let file = args.plot.as_deref().map(OutputFile::create).transpose()?;
     let dataset = {
         let _progress = Progress::spinner(talk, &format!("reading {}", args.data.display()));
-        read_labelled(&data, &encoder, args.unknown.rule, &options)?
+        u32::of(read_encoded_examples(&data, &encoder, args.unknown.rule, &options)?)?
     };
     unknown_words(dataset.description.unknown_categories, talk);
     let (summary, probabilities) = measure(model, &dataset)?;

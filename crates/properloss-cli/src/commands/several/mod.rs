@@ -13,26 +13,12 @@ pub mod predict;
 pub mod report;
 
 use properloss::metrics::ClassSummary;
+use properloss_data::ClassDataset;
 use properloss_data::model_file::ClassModelFile;
-use properloss_data::read::read_encoded_examples;
-use properloss_data::{ClassDataset, Encoder, Examples, ReadOptions, Source, UnknownCategory};
 use serde_json::{Value, json};
 
 use super::parts::Parts;
 use crate::failure::{Failure, Result};
-
-/// Labelled examples, encoded for a model of several classes.
-pub(super) fn read_labelled(
-    data: &Source,
-    encoder: &Encoder,
-    unknown: UnknownCategory,
-    options: &ReadOptions,
-) -> Result<ClassDataset> {
-    match read_encoded_examples(data, encoder, unknown, options)? {
-        Examples::Several(dataset) => Ok(dataset),
-        Examples::Two(_) => Err(Failure::Internal("two classes for a model of several".into())),
-    }
-}
 
 /// `150 rows, 4 features, 3 classes: "setosa" 50, "versicolor" 50, "virginica" 50`.
 fn described(dataset: &ClassDataset) -> String {

@@ -27,10 +27,6 @@ pub fn column(what: Prediction, class: &str) -> String {
 }
 
 impl Forecaster for ClassModelFile {
-    fn features(&self) -> usize {
-        self.weights[0].len()
-    }
-
     fn width(&self) -> usize {
         self.classes.len()
     }
