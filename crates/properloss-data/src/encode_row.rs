@@ -253,11 +253,22 @@ pub(crate) fn cell_number(cell: &Cell<'_>) -> Option<f64> {
     }
 }
 
+/// The text of a number of one digit, as most labels are: a float takes 100 ns to write.
+fn digit(number: f64) -> Option<&'static str> {
+    const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    let text = DIGITS.get(number as usize)?;
+    // Neither a fraction nor -0.
+    ((number as usize as f64).to_bits() == number.to_bits()).then_some(text)
+}
+
 /// The cell as a text; numbers in their shortest form.
 pub(crate) fn cell_text<'a>(cell: &Cell<'a>) -> Cow<'a, str> {
     match *cell {
         Cell::Null => "".into(),
-        Cell::Number(number) => number.to_string().into(),
+        Cell::Number(number) => match digit(number) {
+            Some(text) => text.into(),
+            None => number.to_string().into(),
+        },
         Cell::Bool(value) => if value { "true" } else { "false" }.into(),
         Cell::Date(days) => crate::date::text(days).into(),
         Cell::Text(text) => text.into(),
@@ -312,6 +323,15 @@ pub(crate) fn written_number(written: Writing, cell: &Cell<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_a_digit_are_written_as_all_others() {
+        for k in -25..120 {
+            for number in [f64::from(k), f64::from(k) / 10.0, f64::from(k) * -0.0, f64::NAN] {
+                assert_eq!(cell_text(&Cell::Number(number)), number.to_string(), "{number}");
+            }
+        }
+    }
 
     #[test]
     fn whole_numbers_have_two_writings() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::chain::{ScoreOrder, count_of_rows};
 use crate::error::{Error, Result, binary_labels, each, row_weights, same_length};
 
 /// Of a fold at most so many rows decide which e-values are mixed: the excess of right probabilities grows with
@@ -30,6 +31,7 @@ impl<'a> HeldOut<'a> {
         folds: Option<&'a [u32]>,
     ) -> Result<Self> {
         let (what, length) = ("probabilities", probabilities.len());
+        count_of_rows(length)?;
         for (other, other_length) in [
             ("labels", Some(labels.len())),
             ("weights", weights.map(<[f64]>::len)),
@@ -78,19 +80,19 @@ pub(super) fn by_fold(columns: &Columns<'_>) -> Vec<Fold> {
     // Each thread sees all rows and takes those of its folds.
     let shares = rayon::current_num_threads();
     let gathered = |share: usize| {
-        let mut parts = BTreeMap::<u32, Vec<usize>>::new();
+        let mut parts = BTreeMap::<u32, Vec<u32>>::new();
         for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
             let fold = folds.map_or(0, |folds| folds[i]);
             if fold as usize % shares == share {
-                parts.entry(fold).or_default().push(i);
+                parts.entry(fold).or_default().push(i as u32);
             }
         }
         parts
     };
-    let parts: BTreeMap<u32, Vec<usize>> =
+    let parts: BTreeMap<u32, Vec<u32>> =
         (0..shares).into_par_iter().flat_map_iter(gathered).collect();
-    let parts: Vec<Vec<usize>> = parts.into_values().collect();
-    parts.into_par_iter().map(|part| Fold::new(columns, scale, part)).collect()
+    let parts: Vec<Vec<u32>> = parts.into_values().collect();
+    parts.into_par_iter().map(|part| Fold::new(columns, scale, &part)).collect()
 }
 
 /// One held-out row.
@@ -163,22 +165,22 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    fn new(columns: &Columns<'_>, scale: f64, part: Vec<usize>) -> Self {
+    fn new(columns: &Columns<'_>, scale: f64, part: &[u32]) -> Self {
         let Columns { scores, probabilities, references, labels, weights, .. } = *columns;
         // -0 and 0 are one score.
-        let mut order: Vec<(f64, usize)> = part.iter().map(|&i| (scores[i] + 0.0, i)).collect();
-        drop(part);
-        order.sort_unstable_by(|(s, i), (t, j)| s.total_cmp(t).then(i.cmp(j)));
+        let z: Vec<f64> = part.iter().map(|&i| scores[i as usize] + 0.0).collect();
+        let order = ScoreOrder::of(&z);
         let sorted = |step: usize, probabilities: &[f64]| {
-            let chosen = || order.iter().step_by(step);
+            let chosen = || order.order().iter().step_by(step).map(|&k| k as usize);
+            let rows = || chosen().map(|k| part[k] as usize);
             Sorted {
-                scores: chosen().map(|&(score, _)| score).collect(),
-                probabilities: chosen().map(|&(_, i)| probabilities[i]).collect(),
-                positive: chosen().map(|&(_, i)| labels[i] == 1).collect(),
-                weights: weights.map(|w| chosen().map(|&(_, i)| w[i] / scale).collect()),
+                scores: chosen().map(|k| z[k]).collect(),
+                probabilities: rows().map(|i| probabilities[i]).collect(),
+                positive: rows().map(|i| labels[i] == 1).collect(),
+                weights: weights.map(|w| rows().map(|i| w[i] / scale).collect()),
             }
         };
-        let sample = sorted(order.len().div_ceil(MAX_SAMPLE), references);
+        let sample = sorted(part.len().div_ceil(MAX_SAMPLE), references);
         Self { rows: sorted(1, probabilities), sample }
     }
 

@@ -33,6 +33,7 @@ pub use fit::{fit_link, fit_link_with};
 pub(crate) use isotonic::{Pool, pooled};
 pub use isotonic::{isotonic, isotonic_into, minimal_top};
 pub use problem::{ChainProblem, Objective};
+pub(crate) use scores::count_of_rows;
 pub use scores::{BinnedChain, BinnedScores, Resort, ScoreOrder};
 pub use solution::{ChainSolution, EdgeState, EndState};
 pub use workspace::{Workspace, solve};

@@ -80,19 +80,25 @@ pub fn reliability_bins(
     let (Binning::EqualWidth(count) | Binning::EqualCount(count)) = binning;
     require("the number of bins", 0.0, "at least 1", count != 0)?;
     let forecasts = Forecasts::probabilities(probabilities, labels, weights)?;
+    Ok(bins(&forecasts.groups(), forecasts.total, binning))
+}
+
+/// The same of forecasts in order.
+pub(super) fn bins(groups: &[Group], total: f64, binning: Binning) -> Vec<Bin> {
+    let (Binning::EqualWidth(count) | Binning::EqualCount(count)) = binning;
     let mut before = 0.0;
     let mut bins: Vec<(usize, Bin)> = Vec::new();
-    for group in forecasts.groups() {
+    for group in groups {
         let number = match binning {
             Binning::EqualWidth(_) => equal_width_bin(group.value, count),
             Binning::EqualCount(_) => {
-                let middle = (before + 0.5 * group.weight) / forecasts.total;
+                let middle = (before + 0.5 * group.weight) / total;
                 ((middle * count as f64) as usize).min(count - 1)
             }
         };
         before += group.weight;
         match bins.last_mut() {
-            Some((last, bin)) if *last == number => add_to_bin(bin, &group),
+            Some((last, bin)) if *last == number => add_to_bin(bin, group),
             _ => {
                 let mut bin = Bin {
                     lowest: group.value,
@@ -101,20 +107,19 @@ pub fn reliability_bins(
                     rate: 0.0,
                     weight: 0.0,
                 };
-                add_to_bin(&mut bin, &group);
+                add_to_bin(&mut bin, group);
                 bins.push((number, bin));
             }
         }
     }
-    Ok(bins
-        .into_iter()
+    bins.into_iter()
         .map(|(_, bin)| Bin {
             forecast: (bin.forecast / bin.weight).clamp(bin.lowest, bin.highest),
             rate: bin.rate / bin.weight,
-            weight: bin.weight / forecasts.total,
+            weight: bin.weight / total,
             ..bin
         })
-        .collect())
+        .collect()
 }
 
 /// Sums for now; divided at the end.
@@ -210,17 +215,22 @@ pub fn corp_decomposition(
     weights: Option<&[f64]>,
 ) -> Result<CorpDecomposition> {
     let forecasts = Forecasts::probabilities(probabilities, labels, weights)?;
-    let blocks = blocks(&forecasts.groups(), forecasts.total);
-    let brier = super::brier(probabilities, labels, weights)?;
+    Ok(corp(&forecasts, &forecasts.groups()))
+}
+
+/// The same of forecasts with their order.
+pub(super) fn corp(forecasts: &Forecasts<'_>, groups: &[Group]) -> CorpDecomposition {
+    let blocks = blocks(groups, forecasts.total);
+    let brier = forecasts.brier();
     let base_rate: f64 = blocks.iter().map(|block| block.weight * block.rate).sum();
     let recalibrated: f64 =
         blocks.iter().map(|block| block.weight * block.rate * (1.0 - block.rate)).sum();
     let discrimination =
         blocks.iter().map(|block| block.weight * (block.rate - base_rate).powi(2)).sum();
-    Ok(CorpDecomposition {
+    CorpDecomposition {
         brier,
         miscalibration: (brier - recalibrated).max(0.0),
         discrimination,
         uncertainty: base_rate * (1.0 - base_rate),
-    })
+    }
 }

@@ -21,6 +21,7 @@ pub use counted::Measured;
 pub use ranking::auc;
 pub use scoring::{LOG_LOSS_CLIP, accuracy, brier, log_loss};
 
+use crate::chain::{ScoreOrder, count_of_rows};
 use crate::error::{Error, Result, binary_labels, each, row_weights, same_length, total_weight};
 
 /// Everything at once, as `evaluate` and `compare` print it.
@@ -51,11 +52,13 @@ impl Summary {
         labels: &[u8],
         weights: Option<&[f64]>,
     ) -> Result<Self> {
-        let bins = reliability_bins(probabilities, labels, weights, Self::ECE_BINNING)?;
+        let forecasts = Forecasts::probabilities(probabilities, labels, weights)?;
+        let groups = forecasts.groups();
+        let bins = calibration::bins(&groups, forecasts.total, Self::ECE_BINNING);
         Ok(Self {
             auc: auc(scores, labels, weights)?,
             log_loss: log_loss(probabilities, labels, weights)?,
-            brier: corp_decomposition(probabilities, labels, weights)?,
+            brier: calibration::corp(&forecasts, &groups),
             ece: expected_calibration_error(&bins),
             accuracy: accuracy(probabilities, labels, weights)?,
         })
@@ -110,6 +113,7 @@ impl<'a> Forecasts<'a> {
         if length == 0 {
             return Err(Error::TooShort { what, length, minimum: 1 });
         }
+        count_of_rows(length)?;
         same_length((what, length), ("labels", labels.len()))?;
         binary_labels(labels)?;
         let mut total = length as f64;
@@ -133,26 +137,22 @@ impl<'a> Forecasts<'a> {
         sum / self.total
     }
 
-    /// The rows of positive weight by increasing forecast, equal forecasts added up.
+    /// The rows of positive weight by increasing forecast, equal forecasts added up in the order of their rows.
     fn groups(&self) -> Vec<Group> {
-        let mut order: Vec<usize> =
-            (0..self.values.len()).filter(|&i| self.weight(i) > 0.0).collect();
-        // Within a tie by row, so that sums do not depend on the sorting algorithm.
-        order.sort_unstable_by(|&a, &b| {
+        let order = ScoreOrder::of(self.values);
+        let mut groups = Vec::with_capacity(order.groups());
+        for g in 0..order.groups() {
+            let rows = order.rows(g).iter().map(|&i| i as usize);
+            let mut rows = rows.filter(|&i| self.weight(i) > 0.0).peekable();
+            let Some(&first) = rows.peek() else { continue };
             // -0 and 0 are the same forecast.
-            (self.values[a] + 0.0).total_cmp(&(self.values[b] + 0.0)).then(a.cmp(&b))
-        });
-        let mut groups: Vec<Group> = Vec::new();
-        for i in order {
-            let (value, weight) = (self.values[i] + 0.0, self.weight(i));
-            let positive = weight * f64::from(self.labels[i]);
-            match groups.last_mut() {
-                Some(group) if group.value == value => {
-                    group.weight += weight;
-                    group.positive += positive;
-                }
-                _ => groups.push(Group { value, weight, positive }),
+            let value = self.values[first] + 0.0;
+            let mut group = Group { value, weight: 0.0, positive: 0.0 };
+            for i in rows {
+                group.weight += self.weight(i);
+                group.positive += self.weight(i) * f64::from(self.labels[i]);
             }
+            groups.push(group);
         }
         groups
     }

@@ -17,10 +17,15 @@ pub fn log_loss(probabilities: &[f64], labels: &[u8], weights: Option<&[f64]>) -
     }))
 }
 
+impl Forecasts<'_> {
+    pub(super) fn brier(&self) -> f64 {
+        self.mean(|p, label| (p - f64::from(label)).powi(2))
+    }
+}
+
 /// The Brier score `E[(p - y)²]`.
 pub fn brier(probabilities: &[f64], labels: &[u8], weights: Option<&[f64]>) -> Result<f64> {
-    let forecasts = Forecasts::probabilities(probabilities, labels, weights)?;
-    Ok(forecasts.mean(|p, label| (p - f64::from(label)).powi(2)))
+    Ok(Forecasts::probabilities(probabilities, labels, weights)?.brier())
 }
 
 /// The share of rows whose class is `1[p > 1/2]`.

@@ -5,4 +5,5 @@ mod order;
 mod sort;
 
 pub use bins::{BinnedChain, BinnedScores};
+pub(crate) use order::count_of_rows;
 pub use order::{Resort, ScoreOrder};

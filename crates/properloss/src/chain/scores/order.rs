@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::sort::sort_rows;
-use crate::error::{Error, Result, finite, same_length};
+use crate::error::{Error, Result, finite, require, same_length};
 
 /// The order of the rows by score, and the groups of equal scores.
 ///
@@ -50,7 +50,21 @@ fn insert_at(scores: &mut [f64], order: &mut [u32], i: usize) -> u64 {
     (i - j) as u64
 }
 
+/// Rows have numbers of 4 bytes.
+pub(crate) fn count_of_rows(rows: usize) -> Result<()> {
+    let holds = rows <= u32::MAX as usize;
+    require("the number of rows", rows as f64, "at most 4294967295", holds)
+}
+
 impl ScoreOrder {
+    /// The order of any numbers but NaN, infinite ones too; [`count_of_rows`] is the caller's.
+    pub(crate) fn of(z: &[f64]) -> Self {
+        let mut sorted = Self::default();
+        sort_rows(z, &mut sorted.scores, &mut sorted.order);
+        sorted.merge_ties();
+        sorted
+    }
+
     /// An empty order; the first [`update`](Self::update) sorts.
     pub fn new() -> Self {
         Self::default()
@@ -64,10 +78,7 @@ impl ScoreOrder {
         if z.is_empty() {
             return Err(Error::TooShort { what: "scores", length: 0, minimum: 1 });
         }
-        if z.len() > u32::MAX as usize {
-            let (value, expected) = (z.len() as f64, "at most 4294967295");
-            return Err(Error::OutOfDomain { what: "the number of rows", value, expected });
-        }
+        count_of_rows(z.len())?;
         finite("scores", z)?;
         let done = if self.order.len() == z.len() { self.insert(z) } else { None };
         let how = match done {
@@ -265,6 +276,28 @@ mod tests {
     }
 
     /// As many moves as there are pairs in the wrong order, also across the borders of parts.
+    /// Infinite numbers are the ends, however many there are; -0 is 0.
+    #[test]
+    fn any_numbers_are_ordered() {
+        let number = |i: usize| match i % 7 {
+            0 => f64::INFINITY,
+            1 => f64::NEG_INFINITY,
+            2 => [0.0, -0.0][i % 2],
+            _ => ((i * 7919) % 501) as f64 - 250.0,
+        };
+        for m in [1, 2, 3, 40, 5000] {
+            let z: Vec<f64> = (0..m).map(number).collect();
+            let order = ScoreOrder::of(&z);
+            let mut rows: Vec<u32> = (0..m as u32).collect();
+            rows.sort_by(|&a, &b| z[a as usize].partial_cmp(&z[b as usize]).unwrap());
+            assert_eq!(order.order(), rows, "{m}");
+            assert!(order.scores().windows(2).all(|pair| pair[0] < pair[1]), "{m}");
+            for g in 0..order.groups() {
+                assert!(order.rows(g).iter().all(|&i| z[i as usize] == order.scores()[g]), "{m}");
+            }
+        }
+    }
+
     #[test]
     fn moves_are_inversions() {
         for (m, from, by) in
