@@ -167,6 +167,13 @@ impl BoundEncoder<'_> {
             let out = &mut out[start..start + column.width()];
             start += out.len();
             let cell = table.cell(index);
+            if let (Cell::Number(number), ColumnKind::Numeric { .. }, Writing::Numbers) =
+                (&cell, &column.kind, column.written)
+                && number.is_finite()
+            {
+                out[0] = *number;
+                continue;
+            }
             let is_missing = self.encoder.is_missing(&cell);
             match &column.kind {
                 ColumnKind::Numeric { fill: Some(fill) } if is_missing => out[0] = *fill,

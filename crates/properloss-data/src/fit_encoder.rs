@@ -253,7 +253,12 @@ fn scan(
         }
         for (profile, &index) in profiles.iter_mut().zip(&roles.features) {
             let cell = table.cell(index);
-            if missing(&cell) {
+            if let Cell::Number(number) = cell
+                && number.is_finite()
+                && !profile.as_categories
+            {
+                profile.add_number(number);
+            } else if missing(&cell) {
                 let value = clipped(&cell_text(&cell));
                 if options.missing == Missing::Error {
                     return Err(Error::MissingValue { place: table.place(position, index), value });
@@ -278,6 +283,13 @@ fn scan(
 }
 
 impl Profile {
+    /// Takes in a finite number of a column that is not to be categories.
+    fn add_number(&mut self, number: f64) {
+        self.numbers += 1;
+        self.sum += number;
+        self.wide |= is_wide(number);
+    }
+
     /// Takes in a value that is not missing; an infinite one is handed back.
     fn add(&mut self, cell: &Cell<'_>, position: Position) -> std::result::Result<(), String> {
         let (truth, date) = (boolean(cell), written_number(Writing::Dates, cell));
