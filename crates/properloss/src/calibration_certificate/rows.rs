@@ -168,16 +168,16 @@ impl Fold {
     fn new(columns: &Columns<'_>, scale: f64, part: &[u32]) -> Self {
         let Columns { scores, probabilities, references, labels, weights, .. } = *columns;
         // -0 and 0 are one score.
-        let z: Vec<f64> = part.iter().map(|&i| scores[i as usize] + 0.0).collect();
-        let order = ScoreOrder::of(&z);
+        let score = |i: u32| scores[i as usize] + 0.0;
+        let order = ScoreOrder::of(&part.iter().map(|&i| score(i)).collect::<Vec<f64>>());
         let sorted = |step: usize, probabilities: &[f64]| {
-            let chosen = || order.order().iter().step_by(step).map(|&k| k as usize);
-            let rows = || chosen().map(|k| part[k] as usize);
+            let rows = || order.order().iter().step_by(step).map(|&k| part[k as usize]);
+            let each = |values: &[f64]| rows().map(|i| values[i as usize]).collect();
             Sorted {
-                scores: chosen().map(|k| z[k]).collect(),
-                probabilities: rows().map(|i| probabilities[i]).collect(),
-                positive: rows().map(|i| labels[i] == 1).collect(),
-                weights: weights.map(|w| rows().map(|i| w[i] / scale).collect()),
+                scores: rows().map(score).collect(),
+                probabilities: each(probabilities),
+                positive: rows().map(|i| labels[i as usize] == 1).collect(),
+                weights: weights.map(|w| rows().map(|i| w[i as usize] / scale).collect()),
             }
         };
         let sample = sorted(part.len().div_ceil(MAX_SAMPLE), references);

@@ -132,19 +132,17 @@ struct Scored<'a> {
 }
 
 impl Scored<'_> {
-    /// `fitted` is asked for beside the forecasts, as folds rarely fill all threads; `held_out` when all else is done.
+    /// `fitted` and `held_out` are asked for when all else is done, one after the other: 8 bytes a row.
     fn bound(
         &self,
         choices: usize,
-        fitted: impl FnOnce() -> Result<Vec<f64>> + Send,
+        fitted: impl FnOnce() -> Result<Vec<f64>>,
         held_out: impl FnOnce() -> Result<Vec<f64>>,
         confidence: f64,
     ) -> Result<FitBound> {
         let mut forecasts = self.maps[0].clone();
         let forecast = |order: Vec<u32>| (self.forecast(&order), order);
-        let forecasts_of_folds = || self.orders().into_par_iter().map(forecast).collect::<Vec<_>>();
-        let (parts, fitted) = rayon::join(forecasts_of_folds, fitted);
-        let fitted = fitted?;
+        let parts: Vec<_> = self.orders().into_par_iter().map(forecast).collect();
         for (q, order) in parts {
             order.iter().zip(q).for_each(|(&i, q)| forecasts[i as usize] = q);
         }
@@ -159,7 +157,7 @@ impl Scored<'_> {
             choices,
         };
         let mut bound = rows.bound(confidence)?;
-        bound.rms = rows.near(&bound, &fitted);
+        bound.rms = rows.near(&bound, &fitted()?);
         bound.held_out_rms = rows.near(&bound, &held_out()?);
         Ok(bound)
     }
