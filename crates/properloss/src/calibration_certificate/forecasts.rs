@@ -25,7 +25,7 @@ use super::evidence;
 use super::excess::total_excess;
 use super::monotonicity;
 use super::plan;
-use super::rows::{Columns, Fold, by_fold};
+use super::rows::{Columns, Fold, Part};
 use crate::error::{Error, Result};
 
 /// What is certified of a fit, on the rows it was fitted to.
@@ -60,59 +60,45 @@ impl FitBound {
     }
 }
 
-/// Rows with forecasts. *Invariant* (the caller's): equal lengths, scores finite, probabilities
-/// strictly between 0 and 1, some row of positive weight.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Forecasts<'a> {
-    /// Fixed without the labels of the row's fold, up to a choice among `choices`.
-    pub scores: &'a [f64],
-    /// Rests on scores and on labels of earlier rows only.
-    pub forecasts: &'a [f64],
-    /// Rests on scores only: what `λ` is chosen by.
-    pub references: &'a [f64],
-    pub labels: &'a [u8],
-    pub weights: Option<&'a [f64]>,
-    pub folds: Option<&'a [u32]>,
-    /// `J`.
-    pub choices: usize,
+/// Forecasts of the rows of every fold.
+pub(crate) struct Forecasts {
+    folds: Vec<Forecast>,
 }
 
-impl Forecasts<'_> {
-    /// The bound for the forecasts; for other probabilities of the rows, [`Self::near`].
-    pub fn bound(&self, confidence: f64) -> Result<FitBound> {
+/// Forecasts of some rows, by their numbers among all.
+struct Forecast {
+    rows: Vec<u32>,
+    weights: Option<Vec<f64>>,
+    q: Vec<f64>,
+}
+
+impl Forecasts {
+    /// Forecasts by `forecast`, which knows the rows of a fold and its number, and the bound for them; for other
+    /// probabilities of the rows, [`Self::near`].
+    ///
+    /// *The caller's*: `scores` are finite and fixed without the labels of the row's fold, up to a choice among
+    /// `choices` (`J`); a forecast is strictly between 0 and 1 and rests on scores and on labels of rows before it
+    /// in some order; `reference`, which `λ` is chosen by, rests on the score alone.
+    pub fn certified(
+        columns: &Columns<'_>,
+        forecast: impl Fn(usize, &Part) -> Vec<f64> + Sync,
+        reference: impl Fn(f64) -> f64 + Sync,
+        choices: usize,
+        confidence: f64,
+    ) -> Result<(Self, FitBound)> {
         super::check_confidence(confidence)?;
-        let columns = Columns {
-            scores: self.scores,
-            probabilities: self.forecasts,
-            references: self.references,
-            labels: self.labels,
-            weights: self.weights,
-            folds: self.folds,
-        };
-        let folds = by_fold(&columns);
-        if folds.is_empty() {
-            let what = "rows of positive weight";
-            return Err(Error::TooShort { what, length: 0, minimum: 1 });
-        }
-        let (count, choice) = (folds.len() as f64, (self.choices as f64).ln());
-        let dealt = deal_prices(&folds);
-        let log_delta =
-            (1.0 / (1.0 - confidence)).ln() + choice + dealt.iter().sum::<f64>() / count;
-        let regret = folds.iter().map(|fold| expected_regret(fold.rows())).sum();
-        let components = plan::components(&folds, log_delta, regret);
-        let excess = total_excess(&folds);
-        let mass: f64 = folds.iter().map(Fold::mass).sum();
-        let largest = evidence::largest(&components, excess, count, log_delta, false);
-        let forecast_rms = (largest / mass).sqrt().min(1.0);
-        Ok(FitBound {
-            confidence,
-            rows: folds.iter().map(Fold::rows).sum(),
-            folds: folds.len(),
-            rms: forecast_rms,
-            held_out_rms: forecast_rms,
-            forecast_rms,
-            against_monotone: monotonicity::evidence(&folds, |k| dealt[k] + choice),
-        })
+        let (forecasts, folds): (Vec<Forecast>, Vec<Fold>) = columns
+            .by_fold()
+            .into_par_iter()
+            .enumerate()
+            .map(|(number, part)| {
+                let q = forecast(number, &part);
+                let fold = Fold::new(&part, &q, &reference);
+                (Forecast { rows: part.rows, weights: part.weights, q }, fold)
+            })
+            .unzip();
+        let bound = bound(&folds, choices, confidence)?;
+        Ok((Self { folds: forecasts }, bound))
     }
 
     /// `rms(p - η) <= rms(p - q) + rms(q - η)`.
@@ -122,11 +108,48 @@ impl Forecasts<'_> {
 
     /// `rms(p - q)`, weighted as the rows are.
     fn distance(&self, p: &[f64]) -> f64 {
-        let weight = |i: usize| self.weights.map_or(1.0, |weights| weights[i]);
-        let total: f64 = (0..p.len()).map(weight).sum();
-        let sum: f64 = (0..p.len()).map(|i| weight(i) * (p[i] - self.forecasts[i]).powi(2)).sum();
+        let parts: Vec<[f64; 2]> = self.folds.par_iter().map(|fold| fold.squares(p)).collect();
+        let [sum, total] = parts.iter().fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
         (sum / total).sqrt()
     }
+}
+
+impl Forecast {
+    /// `Σ w (p - q)²` and `Σ w`.
+    fn squares(&self, p: &[f64]) -> [f64; 2] {
+        let square = |(&i, q): (&u32, &f64)| (p[i as usize] - q).powi(2);
+        let squares = self.rows.iter().zip(&self.q).map(square);
+        match &self.weights {
+            None => [squares.sum(), self.rows.len() as f64],
+            Some(w) => [w.iter().zip(squares).map(|(w, s)| w * s).sum(), w.iter().sum()],
+        }
+    }
+}
+
+/// The bound for the probabilities of the folds.
+fn bound(folds: &[Fold], choices: usize, confidence: f64) -> Result<FitBound> {
+    if folds.is_empty() {
+        let what = "rows of positive weight";
+        return Err(Error::TooShort { what, length: 0, minimum: 1 });
+    }
+    let (count, choice) = (folds.len() as f64, (choices as f64).ln());
+    let dealt = deal_prices(folds);
+    let log_delta = (1.0 / (1.0 - confidence)).ln() + choice + dealt.iter().sum::<f64>() / count;
+    let regret = folds.iter().map(|fold| expected_regret(fold.rows())).sum();
+    let components = plan::components(folds, log_delta, regret);
+    let excess = total_excess(folds);
+    let mass: f64 = folds.iter().map(Fold::mass).sum();
+    let largest = evidence::largest(&components, excess, count, log_delta, false);
+    let forecast_rms = (largest / mass).sqrt().min(1.0);
+    Ok(FitBound {
+        confidence,
+        rows: folds.iter().map(Fold::rows).sum(),
+        folds: folds.len(),
+        rms: forecast_rms,
+        held_out_rms: forecast_rms,
+        forecast_rms,
+        against_monotone: monotonicity::evidence(folds, |k| dealt[k] + choice),
+    })
 }
 
 /// What forecasts lose against the best of their kind, in nats: about a half for each parameter and

@@ -38,6 +38,7 @@ pub use averaging::{AveragingCost, averaging_cost};
 pub use forecasts::FitBound;
 pub(crate) use forecasts::Forecasts;
 pub use rows::HeldOut;
+pub(crate) use rows::{Columns, Part};
 
 use crate::error::{Error, Result};
 use excess::total_excess;

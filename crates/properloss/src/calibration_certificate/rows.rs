@@ -56,43 +56,81 @@ impl<'a> HeldOut<'a> {
 
     pub(super) fn folds(&self) -> Vec<Fold> {
         let Self { probabilities, labels, weights, folds } = *self;
-        let (scores, references) = (probabilities, probabilities);
-        by_fold(&Columns { scores, probabilities, references, labels, weights, folds })
+        let parts = Columns { scores: probabilities, labels, weights, folds }.by_fold();
+        parts.par_iter().map(|part| Fold::new(part, &part.scores, |p| p)).collect()
     }
 }
 
 /// Rows as they are given. *Invariant*: checked as those of [`HeldOut`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     /// What rows are ordered by within their fold; the probabilities themselves on fresh rows.
     pub scores: &'a [f64],
-    pub probabilities: &'a [f64],
-    pub references: &'a [f64],
     pub labels: &'a [u8],
     pub weights: Option<&'a [f64]>,
     pub folds: Option<&'a [u32]>,
 }
 
-/// The folds that have rows of positive weight. Weights are divided by the largest.
-pub(super) fn by_fold(columns: &Columns<'_>) -> Vec<Fold> {
-    let Columns { scores, weights, folds, .. } = *columns;
-    let scale = weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
-    // Each thread sees all rows and takes those of its folds.
-    let shares = rayon::current_num_threads();
-    let gathered = |share: usize| {
-        let mut parts = BTreeMap::<u32, Vec<u32>>::new();
-        for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
-            let fold = folds.map_or(0, |folds| folds[i]);
-            if fold as usize % shares == share {
-                parts.entry(fold).or_default().push(i as u32);
+impl Columns<'_> {
+    /// The folds that have rows of positive weight.
+    pub(super) fn by_fold(&self) -> Vec<Part> {
+        let Self { scores, labels, weights, folds } = *self;
+        let largest = weights.map_or(1.0, |w| w.iter().fold(0.0, |a, &b| f64::max(a, b)));
+        let uneven = weights.filter(|w| w.iter().any(|&w| w > 0.0 && w < largest));
+        // Each thread sees all rows and takes those of its folds.
+        let shares = rayon::current_num_threads();
+        let gathered = |share: usize| {
+            let mut parts = BTreeMap::<u32, Vec<u32>>::new();
+            for i in (0..scores.len()).filter(|&i| weights.is_none_or(|weights| weights[i] > 0.0)) {
+                let fold = folds.map_or(0, |folds| folds[i]);
+                if fold as usize % shares == share {
+                    parts.entry(fold).or_default().push(i as u32);
+                }
             }
+            parts
+        };
+        let parts: BTreeMap<u32, Vec<u32>> =
+            (0..shares).into_par_iter().flat_map_iter(gathered).collect();
+        let parts: Vec<Vec<u32>> = parts.into_values().collect();
+        let part = |rows: Vec<u32>| Part {
+            // -0 and 0 are one score.
+            scores: rows.iter().map(|&i| scores[i as usize] + 0.0).collect(),
+            labels: rows.iter().map(|&i| labels[i as usize]).collect(),
+            weights: uneven.map(|w| rows.iter().map(|&i| w[i as usize]).collect()),
+            largest,
+            rows,
+        };
+        parts.into_par_iter().map(part).collect()
+    }
+}
+
+/// The rows of one fold in the order they came. *Invariant*: not empty, equal lengths.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    /// Their numbers among all rows.
+    pub rows: Vec<u32>,
+    pub scores: Vec<f64>,
+    pub labels: Vec<u8>,
+    /// Positive; none: all the same.
+    pub weights: Option<Vec<f64>>,
+    /// The largest weight of any fold.
+    pub largest: f64,
+}
+
+impl Part {
+    /// The same rows in another order, by their places.
+    pub fn taken(&self, order: &[u32]) -> Self {
+        fn each<T: Copy>(values: &[T], order: &[u32]) -> Vec<T> {
+            order.iter().map(|&i| values[i as usize]).collect()
         }
-        parts
-    };
-    let parts: BTreeMap<u32, Vec<u32>> =
-        (0..shares).into_par_iter().flat_map_iter(gathered).collect();
-    let parts: Vec<Vec<u32>> = parts.into_values().collect();
-    parts.into_par_iter().map(|part| Fold::new(columns, scale, &part)).collect()
+        Self {
+            rows: each(&self.rows, order),
+            scores: each(&self.scores, order),
+            labels: each(&self.labels, order),
+            weights: self.weights.as_ref().map(|weights| each(weights, order)),
+            largest: self.largest,
+        }
+    }
 }
 
 /// One held-out row.
@@ -165,23 +203,21 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    fn new(columns: &Columns<'_>, scale: f64, part: &[u32]) -> Self {
-        let Columns { scores, probabilities, references, labels, weights, .. } = *columns;
-        // -0 and 0 are one score.
-        let score = |i: u32| scores[i as usize] + 0.0;
-        let order = ScoreOrder::of(&part.iter().map(|&i| score(i)).collect::<Vec<f64>>());
-        let sorted = |step: usize, probabilities: &[f64]| {
-            let rows = || order.order().iter().step_by(step).map(|&k| part[k as usize]);
-            let each = |values: &[f64]| rows().map(|i| values[i as usize]).collect();
+    /// A probability for each row, and the reference of a score.
+    pub fn new(part: &Part, probabilities: &[f64], reference: impl Fn(f64) -> f64) -> Self {
+        let (order, weights) = (ScoreOrder::of(&part.scores), part.weights.as_ref());
+        let sorted = |step: usize, probability: &dyn Fn(usize) -> f64| {
+            let rows = || order.order().iter().step_by(step).map(|&i| i as usize);
             Sorted {
-                scores: rows().map(score).collect(),
-                probabilities: each(probabilities),
-                positive: rows().map(|i| labels[i as usize] == 1).collect(),
-                weights: weights.map(|w| rows().map(|i| w[i as usize] / scale).collect()),
+                scores: rows().map(|i| part.scores[i]).collect(),
+                probabilities: rows().map(probability).collect(),
+                positive: rows().map(|i| part.labels[i] == 1).collect(),
+                weights: weights.map(|w| rows().map(|i| w[i] / part.largest).collect()),
             }
         };
-        let sample = sorted(part.len().div_ceil(MAX_SAMPLE), references);
-        Self { rows: sorted(1, probabilities), sample }
+        let step = part.rows.len().div_ceil(MAX_SAMPLE);
+        let sample = sorted(step, &|i| reference(part.scores[i]));
+        Self { rows: sorted(1, &|i| probabilities[i]), sample }
     }
 
     pub fn rows(&self) -> usize {

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::folds::{Folds, Random};
 use super::smooth::{PRICE, SmoothLink};
 use super::{Calibration, Calibrator, ProperFit, ProperLoss, ScoreKind, inside};
-use crate::calibration_certificate::{FitBound, Forecasts, averaging_cost};
+use crate::calibration_certificate::{Columns, FitBound, Forecasts, Part, averaging_cost};
 use crate::error::{Result, same_length};
 use crate::link::{InverseLink, Sigmoid};
 use crate::sample::Sample;
@@ -68,19 +68,17 @@ impl ProperLoss {
         }
         let rows = sample.rows();
         same_length(("held_out_scores", fit.held_out_scores.len()), ("rows", rows))?;
-        let sigmoid = each_of(&fit.point_scores, |&s| inside(Sigmoid.u(s)));
-        let scored = Scored {
+        let columns = Columns {
             scores: &fit.point_scores,
-            maps: vec![sigmoid],
             labels: sample.labels(),
             weights: sample.weights(),
-            folds: &fit.folds,
-            first: FIRST_OF_LOG_ODDS,
+            folds: Some(&fit.folds),
         };
+        let forecaster = Forecaster { maps: vec![Map::SIGMOID], first: FIRST_OF_LOG_ODDS };
         let choices = self.grid.len() * self.scalings.len() + 1;
         let fitted = || fit.probabilities(&sample.matrix());
         let held_out = || Ok(each_of(&fit.held_out_scores, |&z| fit.link.u(z)));
-        scored.bound(choices, fitted, held_out, confidence).map(Some)
+        forecaster.bound(&columns, choices, fitted, held_out, confidence).map(Some)
     }
 }
 
@@ -97,16 +95,15 @@ impl Calibration {
     ) -> Result<FitBound> {
         let fitted = || self.probabilities(scores);
         let ones = vec![1.0; scores.len()];
-        let weights = weights.unwrap_or(&ones);
-        super::calibrator::check(scores, labels, weights)?;
+        let checked = weights.unwrap_or(&ones);
+        super::calibrator::check(scores, labels, checked)?;
         let z: Vec<f64> = scores.iter().map(|&s| self.log_odds(s)).collect();
-        let one_fold = vec![0; scores.len()];
-        let folds = folds.unwrap_or(&one_fold);
-        same_length(("folds", folds.len()), ("scores", scores.len()))?;
-        let maps = fixed_maps(&z, weights);
-        let weights = Some(weights);
-        let scored = Scored { maps, scores: &z, labels, weights, folds, first: FIRST };
-        scored.bound(1, fitted, fitted, confidence)
+        if let Some(folds) = folds {
+            same_length(("folds", folds.len()), ("scores", scores.len()))?;
+        }
+        let forecaster = Forecaster { maps: fixed_maps(&z, checked), first: FIRST };
+        let columns = Columns { scores: &z, labels, weights, folds };
+        forecaster.bound(&columns, 1, fitted, fitted, confidence)
     }
 }
 
@@ -118,145 +115,135 @@ fn each_of<T: Sync>(rows: &[T], number: impl Fn(&T) -> f64 + Send + Sync) -> Vec
     rows.par_iter().with_min_len(TASK_ROWS).map(number).collect()
 }
 
-/// Rows whose scores have not seen the labels of their fold.
-struct Scored<'a> {
-    scores: &'a [f64],
-    /// Probabilities that no label had a part in, each of all rows. The first is the reference.
-    maps: Vec<Vec<f64>>,
-    labels: &'a [u8],
-    /// None: all 1.
-    weights: Option<&'a [f64]>,
-    folds: &'a [u32],
+/// `σ(scale (s/unit - shift))`: a map of scores that no label had a part in.
+#[derive(Debug, Clone, Copy)]
+struct Map {
+    unit: f64,
+    shift: f64,
+    scale: f64,
+}
+
+impl Map {
+    const SIGMOID: Self = Self { unit: 1.0, shift: 0.0, scale: 1.0 };
+
+    fn probability(&self, score: f64) -> f64 {
+        inside(Sigmoid.u(self.scale * (score / self.unit - self.shift)))
+    }
+}
+
+/// Forecasts rows of scores that have not seen the labels of their fold.
+struct Forecaster {
+    /// The first is the reference.
+    maps: Vec<Map>,
     /// Rows of a fold before the first calibrator.
     first: usize,
 }
 
-impl Scored<'_> {
+impl Forecaster {
     /// `fitted` and `held_out` are asked for when all else is done, one after the other: 8 bytes a row.
     fn bound(
         &self,
+        columns: &Columns<'_>,
         choices: usize,
         fitted: impl FnOnce() -> Result<Vec<f64>>,
         held_out: impl FnOnce() -> Result<Vec<f64>>,
         confidence: f64,
     ) -> Result<FitBound> {
-        let mut forecasts = self.maps[0].clone();
-        let forecast = |order: Vec<u32>| (self.forecast(&order), order);
-        let parts: Vec<_> = self.orders().into_par_iter().map(forecast).collect();
-        for (q, order) in parts {
-            order.iter().zip(q).for_each(|(&i, q)| forecasts[i as usize] = q);
-        }
-        let even = |weights: &&[f64]| weights.iter().all(|&weight| weight == weights[0]);
-        let rows = Forecasts {
-            scores: self.scores,
-            forecasts: &forecasts,
-            references: &self.maps[0],
-            labels: self.labels,
-            weights: self.weights.filter(|weights| !even(weights)),
-            folds: Some(self.folds),
-            choices,
-        };
-        let mut bound = rows.bound(confidence)?;
-        bound.rms = rows.near(&bound, &fitted()?);
-        bound.held_out_rms = rows.near(&bound, &held_out()?);
+        let forecast = |fold: usize, part: &Part| self.forecast_shuffled(part, fold as u64);
+        let reference = |score: f64| self.maps[0].probability(score);
+        let (forecasts, mut bound) =
+            Forecasts::certified(columns, forecast, reference, choices, confidence)?;
+        bound.rms = forecasts.near(&bound, &fitted()?);
+        bound.held_out_rms = forecasts.near(&bound, &held_out()?);
         Ok(bound)
     }
 
-    fn weight(&self, i: usize) -> f64 {
-        self.weights.map_or(1.0, |weights| weights[i])
-    }
-
-    /// The rows of positive weight of every fold, in a random order.
-    fn orders(&self) -> Vec<Vec<u32>> {
-        let count = self.folds.iter().max().map_or(0, |&last| last as usize + 1);
-        let mut orders = vec![Vec::new(); count];
-        for i in (0..self.scores.len()).filter(|&i| self.weight(i) > 0.0) {
-            orders[self.folds[i] as usize].push(i as u32);
+    /// Forecasts of the rows of a fold, taken in a random order.
+    fn forecast_shuffled(&self, part: &Part, seed: u64) -> Vec<f64> {
+        let mut order: Vec<u32> = (0..part.rows.len() as u32).collect();
+        Random(seed).shuffle(&mut order);
+        let mut forecasts = vec![0.0; order.len()];
+        for (&i, q) in order.iter().zip(self.forecast(&part.taken(&order))) {
+            forecasts[i as usize] = q;
         }
-        let folds = orders.par_iter_mut().enumerate();
-        folds.for_each(|(fold, order)| Random(fold as u64).shuffle(order));
-        orders
+        forecasts
     }
 
-    /// Forecasts of the rows in this order, each from those before it.
-    fn forecast(&self, order: &[u32]) -> Vec<f64> {
-        let largest = order.iter().map(|&i| self.weight(i as usize)).fold(0.0, f64::max);
+    /// Forecasts of the rows in their order, each from those before it.
+    fn forecast(&self, part: &Part) -> Vec<f64> {
+        let Part { scores, labels, weights, .. } = part;
+        let rows = scores.len();
+        let largest = weights.iter().flatten().fold(0.0, |a, &b| f64::max(a, b));
         // Belief in the maps, then in the calibrator, which sleeps until there is one.
         let mut belief = vec![1.0; self.maps.len() + 1];
-        let mut p = vec![0.0; belief.len()];
-        let mut calibrator: Option<Calibration> = None;
-        // Its probabilities until the next one: of many rows at once, where threads may help.
-        let mut calibrated: Vec<f64> = Vec::new();
-        let (mut since, mut next_fit) = (0, self.first);
-        let mut done = Vec::with_capacity(order.len());
-        for (t, i) in order.iter().map(|&i| i as usize).enumerate() {
-            if t == next_fit {
-                calibrator = self.calibrator(&order[..t]).or(calibrator);
-                (since, next_fit) = (t, GROWTH * next_fit);
-                if let Some(map) = &calibrator {
-                    let block = &order[since..next_fit.min(order.len())];
-                    calibrated = each_of(block, |&i| map.probability(self.scores[i as usize]));
+        let mut calibrator = None;
+        let mut done = Vec::with_capacity(rows);
+        let (mut start, mut end) = (0, self.first.min(rows));
+        while start < rows {
+            calibrator = calibrator_of(part, start).or(calibrator);
+            // What each of them says of the block: of many rows at once, where threads may help.
+            let block = &scores[start..end];
+            let mut awake: Vec<Vec<f64>> =
+                self.maps.iter().map(|map| each_of(block, |&s| map.probability(s))).collect();
+            awake.extend(calibrator.iter().map(|map| each_of(block, |&s| map.probability(s))));
+            let belief = &mut belief[..awake.len()];
+            for t in start..end {
+                let said = awake.iter().map(|p| p[t - start]);
+                let total: f64 = belief.iter().sum();
+                let q = inside(
+                    belief.iter().zip(said.clone()).map(|(a, p)| a * p).sum::<f64>() / total,
+                );
+                done.push(q);
+                // By the likelihood relative to the forecast's, so that who sleeps loses nothing.
+                let likelihood = |p: f64| if labels[t] == 1 { p } else { 1.0 - p };
+                let share = weights.as_ref().map_or(1.0, |weights| weights[t] / largest);
+                for (belief, p) in belief.iter_mut().zip(said) {
+                    let ratio = likelihood(p) / likelihood(q);
+                    *belief *= if share == 1.0 { ratio } else { ratio.powf(share) };
+                    *belief = belief.clamp(LEAST_BELIEF, 1.0 / LEAST_BELIEF);
                 }
             }
-            for (p, map) in p.iter_mut().zip(&self.maps) {
-                *p = map[i];
-            }
-            let mut awake = self.maps.len();
-            if calibrator.is_some() {
-                p[awake] = calibrated[t - since];
-                awake += 1;
-            }
-            let total: f64 = belief[..awake].iter().sum();
-            let mean = belief[..awake].iter().zip(&p).map(|(a, p)| a * p).sum::<f64>() / total;
-            let q = inside(mean);
-            done.push(q);
-            // By the likelihood relative to the forecast's, so that who sleeps loses nothing.
-            let likelihood = |p: f64| if self.labels[i] == 1 { p } else { 1.0 - p };
-            let share = self.weight(i) / largest;
-            for (belief, &p) in belief[..awake].iter_mut().zip(&p) {
-                let ratio = likelihood(p) / likelihood(q);
-                *belief *= if share == 1.0 { ratio } else { ratio.powf(share) };
-                *belief = belief.clamp(LEAST_BELIEF, 1.0 / LEAST_BELIEF);
-            }
+            (start, end) = (end, (GROWTH * end).min(rows));
         }
         done
     }
-
-    /// A calibrator of these rows; none if a class is missing.
-    fn calibrator(&self, rows: &[u32]) -> Option<Calibration> {
-        let pick = |values: &[f64]| rows.iter().map(|&i| values[i as usize]).collect::<Vec<f64>>();
-        let labels: Vec<u8> = rows.iter().map(|&i| self.labels[i as usize]).collect();
-        // Quick rather than best: the bound holds for any forecasts.
-        let folds = Folds::Stratified { count: 2, seed: 0 };
-        let options = Calibrator {
-            folds,
-            kind: ScoreKind::Scores,
-            smoothness: vec![3.0, 0.03],
-            by_weight: false,
-        };
-        options.fit(&pick(self.scores), &labels, self.weights.map(pick).as_deref()).ok()
-    }
 }
 
-/// Maps of scores of any scale that no label had a part in: the sigmoid of the scores at a spread of
-/// 1.5, of the scores as they are, and 1/2.
-fn fixed_maps(z: &[f64], weights: &[f64]) -> Vec<Vec<f64>> {
+/// A calibrator of the first rows; none if a class is missing.
+fn calibrator_of(part: &Part, rows: usize) -> Option<Calibration> {
+    // Quick rather than best: the bound holds for any forecasts.
+    let folds = Folds::Stratified { count: 2, seed: 0 };
+    let options = Calibrator {
+        folds,
+        kind: ScoreKind::Scores,
+        smoothness: vec![3.0, 0.03],
+        by_weight: false,
+    };
+    let weights = part.weights.as_ref().map(|weights| &weights[..rows]);
+    options.fit(&part.scores[..rows], &part.labels[..rows], weights).ok()
+}
+
+/// Maps of scores of any scale: the sigmoid of the scores at a spread of 1.5, of the scores as they are,
+/// and 1/2.
+fn fixed_maps(z: &[f64], weights: &[f64]) -> Vec<Map> {
     let total: f64 = weights.iter().sum();
-    let largest = z.iter().map(|z| z.abs()).fold(f64::MIN_POSITIVE, f64::max);
-    let mean = z.iter().zip(weights).map(|(z, w)| w * (z / largest)).sum::<f64>() / total;
-    let square = |(z, w): (&f64, &f64)| w * (z / largest - mean).powi(2);
+    // Squares of the largest scores would not be finite.
+    let unit = z.iter().map(|z| z.abs()).fold(f64::MIN_POSITIVE, f64::max);
+    let shift = z.iter().zip(weights).map(|(z, w)| w * (z / unit)).sum::<f64>() / total;
+    let square = |(z, w): (&f64, &f64)| w * (z / unit - shift).powi(2);
     let spread = (z.iter().zip(weights).map(square).sum::<f64>() / total).sqrt();
-    let scaled = |z: f64| if spread > 0.0 { 1.5 * (z / largest - mean) / spread } else { 0.0 };
-    vec![
-        z.iter().map(|&z| inside(Sigmoid.u(scaled(z)))).collect(),
-        z.iter().map(|&z| inside(Sigmoid.u(z))).collect(),
-        vec![0.5; z.len()],
-    ]
+    let scale = if spread > 0.0 { 1.5 / spread } else { 0.0 };
+    vec![Map { unit, shift, scale }, Map::SIGMOID, Map { unit, shift, scale: 0.0 }]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn part(scores: &[f64], labels: &[u8]) -> Part {
+        let rows = (0..scores.len() as u32).collect();
+        Part { rows, scores: scores.to_vec(), labels: labels.to_vec(), weights: None, largest: 1.0 }
+    }
 
     /// A forecast rests on what came before it: another label changes later forecasts only.
     #[test]
@@ -266,22 +253,30 @@ mod tests {
         let scores: Vec<f64> = (0..300).map(|_| 6.0 * unit() - 3.0).collect();
         let mut labels: Vec<u8> =
             scores.iter().map(|&s| u8::from(unit() < Sigmoid.u(2.0 * s))).collect();
-        let (weights, folds) = (vec![1.0; 300], vec![0; 300]);
-        let forecasts = |labels: &[u8]| {
-            let maps = fixed_maps(&scores, &weights);
-            let (scores, weights, folds) = (&scores, Some(&weights[..]), &folds);
-            let rows = Scored { scores, maps, labels, weights, folds, first: FIRST };
-            let order = rows.orders().remove(0);
-            (rows.forecast(&order), order)
-        };
-        let (before, order) = forecasts(&labels);
+        let forecaster = Forecaster { maps: fixed_maps(&scores, &[1.0; 300]), first: FIRST };
+        let before = forecaster.forecast(&part(&scores, &labels));
         for t in [0, 1, 31, 32, 127, 128, 250] {
-            labels[order[t] as usize] ^= 1;
-            let (after, same_order) = forecasts(&labels);
-            assert_eq!((&before[..=t], &order), (&after[..=t], &same_order));
-            assert!(t == 298 || before[t + 1..] != after[t + 1..], "{t}");
-            labels[order[t] as usize] ^= 1;
+            labels[t] ^= 1;
+            let after = forecaster.forecast(&part(&scores, &labels));
+            assert_eq!(before[..=t], after[..=t]);
+            assert_ne!(before[t + 1..], after[t + 1..], "{t}");
+            labels[t] ^= 1;
         }
+    }
+
+    /// Every row has the forecast of its own turn, whatever its turn.
+    #[test]
+    fn shuffled_forecasts_go_back_to_their_rows() {
+        let scores: Vec<f64> = (0..200).map(|i| f64::from(i) / 50.0 - 2.0).collect();
+        let labels: Vec<u8> = (0..200).map(|i| u8::from(i % 3 == 0)).collect();
+        let forecaster = Forecaster { maps: vec![Map::SIGMOID], first: FIRST };
+        let part = part(&scores, &labels);
+        let mut order: Vec<u32> = (0..200).collect();
+        Random(4).shuffle(&mut order);
+        let (shuffled, by_turn) =
+            (forecaster.forecast_shuffled(&part, 4), forecaster.forecast(&part.taken(&order)));
+        assert_ne!(shuffled, forecaster.forecast(&part));
+        order.iter().zip(by_turn).for_each(|(&i, q)| assert_eq!(shuffled[i as usize], q));
     }
 
     /// Probabilities of a calibrator, taken for a block of rows, are those of its rows one by one: with one map and
@@ -293,15 +288,13 @@ mod tests {
         let scores: Vec<f64> = (0..200).map(|_| 6.0 * unit() - 3.0).collect();
         let labels: Vec<u8> =
             scores.iter().map(|&s| u8::from(unit() < Sigmoid.u(2.0 * s))).collect();
-        let (maps, folds) = (vec![vec![0.5; 200]], &vec![0; 200]);
-        let (scores, labels, weights) = (&scores, &labels, None);
-        let rows = Scored { scores, maps, labels, weights, folds, first: FIRST };
-        let order = rows.orders().remove(0);
+        let half = Map { unit: 1.0, shift: 0.0, scale: 0.0 };
+        let rows = part(&scores, &labels);
+        let forecasts = Forecaster { maps: vec![half], first: FIRST }.forecast(&rows);
         let (mut belief, mut calibrator) = ([1.0, 1.0], None);
-        for (t, &q) in rows.forecast(&order).iter().enumerate() {
-            let i = order[t] as usize;
-            if t == FIRST || t == GROWTH * FIRST {
-                calibrator = rows.calibrator(&order[..t]);
+        for (i, &q) in forecasts.iter().enumerate() {
+            if i == FIRST || i == GROWTH * FIRST {
+                calibrator = calibrator_of(&rows, i);
             }
             let Some(map) = &calibrator else {
                 assert_eq!(q, 0.5);
@@ -310,7 +303,7 @@ mod tests {
             let p = [0.5, map.probability(scores[i])];
             let mean = (belief[0] * p[0] + belief[1] * p[1]) / (belief[0] + belief[1]);
             // Beliefs are products of at most 200 ratios.
-            assert!((q - mean).abs() < 1e-12, "{t}: {q} {mean}");
+            assert!((q - mean).abs() < 1e-12, "{i}: {q} {mean}");
             let likelihood = |p: f64| if labels[i] == 1 { p } else { 1.0 - p };
             (0..2).for_each(|k| belief[k] *= likelihood(p[k]) / likelihood(q));
         }
