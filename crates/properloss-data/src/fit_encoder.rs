@@ -1,12 +1,15 @@
-//! The first pass over a table: which columns are numbers, which categories, which classes occur.
+//! The first pass over a table: which columns are numbers, which categories, which classes occur. Where all columns
+//! turn out to be numbers, and none is missing, it has read the examples as well.
 
 use std::collections::BTreeMap;
 
+use crate::collected::Collected;
 use crate::encode_row::{
     boolean, category_text, cell_number, cell_text, is_missing, written_number,
 };
 use crate::encoder::{Column, ColumnKind, Encoder, Label, Writing};
 use crate::error::{Error, Place, Position, Result, clipped};
+use crate::examples::Labels;
 use crate::labels::{LabelValues, Wanted};
 use crate::memory::CATEGORY_LIMIT;
 use crate::options::{Missing, ReadOptions};
@@ -49,6 +52,15 @@ pub(crate) struct Learned {
     pub rows: u64,
     /// Whether every feature of every row is the same in 4 bytes.
     pub single: bool,
+    /// All rows, if they were to be kept and are numbers: there is nothing left to encode.
+    pub numbers: Option<Numbers>,
+}
+
+/// Rows of numbers.
+pub(crate) struct Numbers {
+    pub rows: Collected,
+    /// How many were left out because their label is of neither class.
+    pub other_class: u64,
 }
 
 fn is_wide(value: f64) -> bool {
@@ -62,17 +74,18 @@ impl Encoder {
     /// than half of them are; between the two it is an error, because a few texts among numbers are
     /// more likely mistakes than categories.
     pub fn fit(open: &dyn Fn() -> Result<Box<dyn Table>>, options: &ReadOptions) -> Result<Self> {
-        Ok(Self::learn(open, options)?.encoder)
+        Ok(Self::learn(open, options, false)?.encoder)
     }
 
-    /// The same with what else the pass learned.
+    /// The same with what else the pass learned; `keep`: the rows, too, as long as they are numbers and memory lasts.
     pub(crate) fn learn(
         open: &dyn Fn() -> Result<Box<dyn Table>>,
         options: &ReadOptions,
+        keep: bool,
     ) -> Result<Learned> {
         let table = open()?;
         let roles = roles(table.as_ref(), options)?;
-        Self::fit_roles(table, open, &roles, options)
+        Self::fit_roles(table, open, &roles, options, keep)
     }
 
     /// Learns the encoding of a table whose labels are elsewhere: every column is a feature but
@@ -88,7 +101,7 @@ impl Encoder {
         if roles.features.is_empty() {
             return Err(Error::NoFeatures { file: table.file().to_path_buf() });
         }
-        Ok(Self::fit_roles(table, open, &roles, options)?.encoder)
+        Ok(Self::fit_roles(table, open, &roles, options, false)?.encoder)
     }
 
     fn fit_roles(
@@ -96,6 +109,7 @@ impl Encoder {
         open: &dyn Fn() -> Result<Box<dyn Table>>,
         roles: &Roles,
         options: &ReadOptions,
+        keep: bool,
     ) -> Result<Learned> {
         let mut profiles: Vec<Profile> = Vec::new();
         for &index in &roles.features {
@@ -103,7 +117,14 @@ impl Encoder {
             let limit = if declared { CATEGORY_LIMIT } else { options.max_categories };
             profiles.push(Profile { as_categories: declared, limit, ..Profile::default() });
         }
-        let (labels, rows) = scan(table.as_mut(), roles, options, &mut profiles)?;
+        let kept = keep.then(|| {
+            let (features, weighted) = (roles.features.len(), roles.weight.is_some());
+            // Labels are kept as the numbers of their values until the classes are known.
+            let labels = Labels::Several(Vec::new());
+            Collected::new(table.file(), features, labels, weighted, options)
+        });
+        let Scanned { labels, rows, other_class, mut kept } =
+            scan(table.as_mut(), roles, options, &mut profiles, kept)?;
         let label = match roles.label {
             None => None,
             Some(label) => {
@@ -114,6 +135,9 @@ impl Encoder {
                     column: Some(&column),
                     by_default: options.label.is_none(),
                 })?;
+                if let Some(kept) = &mut kept {
+                    kept.classify(&labels, &classes);
+                }
                 Some(Label { column: Some(column), classes, skip_others: chosen(options) })
             }
         };
@@ -133,7 +157,7 @@ impl Encoder {
                 *profile = Profile { as_categories, limit, ..Profile::default() };
             }
             table = open()?;
-            scan(table.as_mut(), roles, options, &mut profiles)?;
+            scan(table.as_mut(), roles, options, &mut profiles, None)?;
         }
         let (mut columns, mut single) = (Vec::new(), true);
         for (profile, &index) in profiles.into_iter().zip(&roles.features) {
@@ -156,7 +180,8 @@ impl Encoder {
             missing: options.missing,
             missing_words: options.missing_words.clone(),
         };
-        Ok(Learned { encoder, rows, single })
+        let numbers = kept.map(|rows| Numbers { rows, other_class });
+        Ok(Learned { encoder, rows, single, numbers })
     }
 }
 
@@ -211,13 +236,25 @@ fn roles(table: &dyn Table, options: &ReadOptions) -> Result<Roles> {
     Ok(Roles { label: Some(label), weight, features })
 }
 
-/// One pass over the rows that will be kept; with their number.
+/// What a pass met.
+struct Scanned {
+    labels: LabelValues,
+    /// How many rows are not left out, and how many are, for their label.
+    rows: u64,
+    other_class: u64,
+    /// The rows, if all are numbers.
+    kept: Option<Collected>,
+}
+
+/// One pass over the rows that will be kept. Whatever else than numbers it meets, it goes on without `kept`: the second
+/// pass knows what to do, and in which words to refuse.
 fn scan(
     table: &mut dyn Table,
     roles: &Roles,
     options: &ReadOptions,
     profiles: &mut [Profile],
-) -> Result<(LabelValues, u64)> {
+    mut kept: Option<Collected>,
+) -> Result<Scanned> {
     let mut used = roles.features.clone();
     used.extend(roles.label);
     used.extend(roles.weight);
@@ -228,12 +265,15 @@ fn scan(
     let chosen = chosen(options);
     let mut labels = LabelValues::default();
     let (mut rows, mut dropped, mut other_class) = (0, 0, 0);
+    let mut row = vec![0.0; profiles.len()];
     while let Some(position) = table.next_row()? {
         rows += 1;
         if drop && used.iter().any(|&index| missing(&table.cell(index))) {
             dropped += 1;
+            kept = None;
             continue;
         }
+        let mut number = 0;
         if let Some(index) = roles.label {
             let label = table.cell(index);
             if missing(&label) {
@@ -242,7 +282,7 @@ fn scan(
                     value: clipped(&cell_text(&label)),
                 });
             }
-            let number = labels.add(&cell_text(&label), position);
+            number = labels.add(&cell_text(&label), position);
             if chosen && !labels.is_named(number, named) {
                 other_class += 1;
                 continue;
@@ -251,25 +291,36 @@ fn scan(
                 break;
             }
         }
-        for (profile, &index) in profiles.iter_mut().zip(&roles.features) {
+        for ((profile, &index), x) in profiles.iter_mut().zip(&roles.features).zip(&mut row) {
             let cell = table.cell(index);
             if let Cell::Number(number) = cell
                 && number.is_finite()
                 && !profile.as_categories
             {
                 profile.add_number(number);
+                *x = number;
             } else if missing(&cell) {
                 let value = clipped(&cell_text(&cell));
                 if options.missing == Missing::Error {
                     return Err(Error::MissingValue { place: table.place(position, index), value });
                 }
                 profile.first_missing.get_or_insert((position, value));
+                kept = None;
             } else {
-                profile.add(&cell, position).map_err(|value| Error::NotFinite {
+                let number = profile.add(&cell, position).map_err(|value| Error::NotFinite {
                     place: table.place(position, index),
                     value,
                 })?;
+                match number {
+                    Some(number) => *x = number,
+                    None => kept = None,
+                }
             }
+        }
+        if let Some(rows) = &mut kept
+            && keep(rows, &row, number, roles.weight.map(|index| table.cell(index))).is_none()
+        {
+            kept = None;
         }
     }
     let file = table.file().to_path_buf();
@@ -279,7 +330,17 @@ fn scan(
     if rows == dropped + other_class && dropped > 0 {
         return Err(Error::NoRowsLeft { file, rows, dropped, other_class });
     }
-    Ok((labels, rows - dropped - other_class))
+    Ok(Scanned { labels, rows: rows - dropped - other_class, other_class, kept })
+}
+
+/// Keeps a row; `None` if it does not go as it is, or memory ends.
+fn keep(rows: &mut Collected, row: &[f64], label: usize, weight: Option<Cell<'_>>) -> Option<()> {
+    let weight = match weight {
+        None => 1.0,
+        Some(cell) => cell_number(&cell).filter(|w| w.is_finite() && *w >= 0.0)?,
+    };
+    let label = u32::try_from(label).ok()?;
+    rows.takes(row).then(|| rows.push(row, label, weight).ok())?
 }
 
 impl Profile {
@@ -290,8 +351,13 @@ impl Profile {
         self.wide |= is_wide(number);
     }
 
-    /// Takes in a value that is not missing; an infinite one is handed back.
-    fn add(&mut self, cell: &Cell<'_>, position: Position) -> std::result::Result<(), String> {
+    /// Takes in a value that is not missing, and says the number that it is, unless it is a category; an infinite one
+    /// is handed back.
+    fn add(
+        &mut self,
+        cell: &Cell<'_>,
+        position: Position,
+    ) -> std::result::Result<Option<f64>, String> {
         let (truth, date) = (boolean(cell), written_number(Writing::Dates, cell));
         let number = if truth.is_some() || date.is_some() { None } else { cell_number(cell) };
         self.booleans += u64::from(truth.is_some());
@@ -306,7 +372,7 @@ impl Profile {
                 self.numbers += 1;
                 self.sum += number;
                 if !self.as_categories {
-                    return Ok(());
+                    return Ok(Some(number));
                 }
             }
             None => {
@@ -323,7 +389,7 @@ impl Profile {
             // One more than allowed is kept, as the sign that there are too many.
             self.categories.insert(text.into_owned(), 1);
         }
-        Ok(())
+        Ok(None)
     }
 
     fn count(&self) -> u64 {
@@ -388,4 +454,37 @@ fn column(
     };
     let written = written.unwrap_or_default();
     Ok(Column { name: table.columns()[index].clone(), kind, written })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell as Counter;
+
+    use super::*;
+    use crate::source::Source;
+    use crate::table::{CsvFormat, CsvTable};
+
+    /// How often a table is opened before its rows can be encoded, and whether that is still to be done.
+    fn passes(text: &str, options: &ReadOptions) -> (u32, bool) {
+        let source = Source::memory("t.csv", text.as_bytes());
+        let opened = Counter::new(0);
+        let open = || -> Result<Box<dyn Table>> {
+            opened.set(opened.get() + 1);
+            Ok(Box::new(CsvTable::open(&source, CsvFormat::of(source.name()))?))
+        };
+        let learned = Encoder::learn(&open, options, true).unwrap();
+        (opened.get(), learned.numbers.is_none())
+    }
+
+    #[test]
+    fn tables_of_numbers_are_read_once() {
+        let options = ReadOptions::default().with_missing(Missing::Mean);
+        assert_eq!(passes("a,b,y\n1,2,no\n3,4.5,yes\n", &options), (1, false));
+        assert_eq!(passes("a,b,y\n1,2,no\n3,,yes\n", &options), (1, true));
+        assert_eq!(passes("a,b,y\n1,red,no\n3,blue,yes\n", &options), (1, true));
+        assert_eq!(passes("a,b,y\n1,red,no\n3,5,yes\n2,blue,no\n", &options), (2, true));
+        let single = options.clone().with_storage(crate::options::Storage::F32);
+        assert_eq!(passes("a,y\n1,no\n3e38,yes\n", &single), (1, false));
+        assert_eq!(passes("a,y\n1,no\n4e38,yes\n", &single), (1, true));
+    }
 }

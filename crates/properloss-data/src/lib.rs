@@ -16,6 +16,7 @@
 
 pub mod atomic;
 pub mod checkpoint;
+mod collected;
 mod dataset;
 pub mod date;
 mod encode_row;

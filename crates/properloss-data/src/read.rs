@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use crate::dataset::{DataDescription, Dataset, Features};
+use crate::collected::Collected;
+use crate::dataset::{DataDescription, Dataset};
 use crate::encode_row::cell_text;
 use crate::encoder::{Encoded, Encoder, Purpose, Skip};
 use crate::error::{Error, Place, Position, Result};
 use crate::examples::{Examples, Labels};
-use crate::fit_encoder::Learned;
-use crate::memory::{Budget, Tally};
+use crate::fit_encoder::{Learned, Numbers};
+use crate::memory::Budget;
 use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
 use crate::source::Source;
 use crate::table::{CsvFormat, CsvTable, PartsTable, Table, find_column};
@@ -95,16 +96,24 @@ pub fn read(source: &Source, options: &ReadOptions) -> Result<Dataset> {
 
 /// Reads a file of labelled examples; of more than two classes if [`ReadOptions::several`] says so.
 ///
-/// Tables are read twice, first to learn the columns and then to encode them, so that no more than
-/// the encoded matrix is held. Rows of weight 0 are left out: they must not even widen the range of
+/// Tables of numbers are read once. Others are read twice, first to learn the columns and then to encode them, so that
+/// no more than the encoded matrix is held. Rows of weight 0 are left out: they must not even widen the range of
 /// the scores that a link is fitted on.
 pub fn read_examples(source: &Source, options: &ReadOptions) -> Result<Examples> {
     let format = options.format_of(source)?;
     let examples = match format {
         Format::Csv | Format::Tsv | Format::Parquet => {
             let open = || open_table(source, format, options);
-            let learned = Encoder::learn(&open, options)?;
-            read_learned(open()?, learned, options, format)
+            let mut learned = Encoder::learn(&open, options, true)?;
+            match learned.numbers.take() {
+                Some(Numbers { rows, other_class }) => {
+                    let dropped_other_class = other_class;
+                    let description =
+                        DataDescription { dropped_other_class, ..DataDescription::default() };
+                    rows.examples(source.name(), format, learned.encoder, description)
+                }
+                None => read_learned(open()?, learned, options, format),
+            }
         }
         Format::Libsvm => libsvm::read(source, options),
         Format::Idx => match source.parts() {
@@ -331,61 +340,29 @@ fn read_table(
     };
     let row_bytes = columns as u64 * value_bytes + 1 + 8 * u64::from(encoder.weight.is_some());
     budget.ask(table.file(), rows.unwrap_or(0).saturating_mul(row_bytes))?;
-    let mut tally = Tally::new(budget, table.file());
     let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
-    let mut labels = Labels::of(encoder.label.as_ref());
-    let mut weights = encoder.weight.as_ref().map(|_| Vec::new());
-    let (mut narrow, mut wide): (Vec<f32>, Vec<f64>) = (Vec::new(), Vec::new());
+    let labels = Labels::of(encoder.label.as_ref());
+    let weighted = encoder.weight.is_some();
+    let mut collected = Collected::new(table.file(), columns, labels, weighted, options);
     if let Some(rows) = rows.and_then(|rows| usize::try_from(rows).ok()) {
-        labels.reserve(&mut tally, rows)?;
-        if let Some(weights) = &mut weights {
-            tally.reserve(weights, rows)?;
-        }
-        match storage {
-            Storage::F64 => tally.reserve(&mut wide, rows.saturating_mul(columns))?,
-            Storage::F32 => tally.reserve(&mut narrow, rows.saturating_mul(columns))?,
-        }
+        collected.reserve(rows)?;
     }
     let mut row = vec![0.0; columns];
-    let mut description = DataDescription {
-        format: format.name().into(),
-        features: columns as u64,
-        ..DataDescription::default()
-    };
+    let mut description = DataDescription::default();
     while let Some(position) = table.next_row()? {
         match bound.encode(table.as_ref(), position, purpose, &mut row)? {
             Encoded::Skipped(Skip::Missing) => description.dropped_missing += 1,
             Encoded::Skipped(Skip::OtherClass) => description.dropped_other_class += 1,
             Encoded::Row { label, weight, unknown } => {
                 description.unknown_categories += u64::from(unknown);
-                labels.push(&mut tally, label.unwrap_or(0))?;
-                if let Some(weights) = &mut weights {
-                    tally.push(weights, weight)?;
+                if storage == Storage::F32 {
+                    check_single(&row, table.as_ref(), position, &encoder)?;
                 }
-                match storage {
-                    Storage::F64 => tally.extend(&mut wide, &row)?,
-                    Storage::F32 => {
-                        tally.reserve(&mut narrow, columns)?;
-                        for (&x, column) in row.iter().zip(0..) {
-                            narrow.push(narrowed(x, table.as_ref(), position, column, &encoder)?);
-                        }
-                    }
-                }
+                collected.push(&row, label.unwrap_or(0), weight)?;
             }
         }
     }
-    if labels.len() == 0 {
-        return Err(Error::NoRows { file: table.file().to_path_buf() });
-    }
-    let features = match storage {
-        Storage::F64 => Features::DenseF64 { values: wide, columns },
-        Storage::F32 => Features::DenseF32 { values: narrow, columns },
-    };
-    description.source = table.file().display().to_string();
-    description.rows = labels.len() as u64;
-    let examples = Examples::new(features, labels, weights, encoder, description);
-    examples.check_weights(table.file())?;
-    Ok(examples)
+    collected.examples(table.file(), format, encoder, description)
 }
 
 /// The classes of a model that was fitted without names.
@@ -393,19 +370,14 @@ pub(crate) fn no_names() -> [String; 2] {
     ["0".into(), "1".into()]
 }
 
-/// The value in 4 bytes; an error where it has none.
-pub(crate) fn narrowed(
-    x: f64,
+/// An error where a feature has no value in 4 bytes.
+pub(crate) fn check_single(
+    row: &[f64],
     table: &dyn Table,
     position: Position,
-    feature: usize,
     encoder: &Encoder,
-) -> Result<f32> {
-    let narrow = x as f32;
-    if narrow.is_finite() {
-        return Ok(narrow);
-    }
-    let name = &encoder.feature_names()[feature];
-    let place = Place::at(table.file(), position).column(name);
-    Err(Error::NotFinite { place, value: format!("{x} in 4 bytes") })
+) -> Result<()> {
+    let Some(feature) = row.iter().position(|&x| !(x as f32).is_finite()) else { return Ok(()) };
+    let place = Place::at(table.file(), position).column(&encoder.feature_names()[feature]);
+    Err(Error::NotFinite { place, value: format!("{} in 4 bytes", row[feature]) })
 }

@@ -13,7 +13,7 @@ use crate::fit_encoder;
 use crate::labels::Classes;
 use crate::libsvm;
 use crate::options::{LabelUse, ReadOptions, Storage, UnknownCategory};
-use crate::read::{Format, narrowed, open_table, read_learned};
+use crate::read::{Format, check_single, open_table, read_learned};
 use crate::source::Source;
 
 /// Where blocks go.
@@ -45,8 +45,8 @@ impl Scan {
         Ok(match format {
             Format::Csv | Format::Tsv | Format::Parquet => {
                 let open = || open_table(source, format, options);
-                let fit_encoder::Learned { encoder, rows, single } =
-                    Encoder::learn(&open, options)?;
+                let fit_encoder::Learned { encoder, rows, single, .. } =
+                    Encoder::learn(&open, options, false)?;
                 let stored = rows.saturating_mul(encoder.width() as u64);
                 Self { format, encoder, rows, stored, sparse: false, single }
             }
@@ -93,7 +93,7 @@ impl Scan {
             return crate::read_examples(source, options);
         }
         let Self { format, encoder, rows, single, .. } = self;
-        let learned = fit_encoder::Learned { encoder, rows, single };
+        let learned = fit_encoder::Learned { encoder, rows, single, numbers: None };
         let table = open_table(source, format, options)?;
         Ok(read_learned(table, learned, options, format)?.without_weightless())
     }
@@ -227,9 +227,7 @@ impl Pass<'_> {
                     }
                     weighs[usize::from(label)] = true;
                     if single {
-                        for (feature, &x) in row.iter().enumerate() {
-                            narrowed(x, table.as_ref(), position, feature, self.encoder)?;
-                        }
+                        check_single(&row, table.as_ref(), position, self.encoder)?;
                     }
                     out.push(Row::Dense(&row), label, weight)?;
                 }
