@@ -50,6 +50,18 @@ pub(crate) trait Lanes: Copy {
     /// uses [`Self::add_product`].
     fn fused(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
+    /// Sixteen numbers of single precision.
+    type Short: Copy;
+
+    /// The same number sixteen times.
+    fn splat_short(self, value: f32) -> Self::Short;
+    /// Sixteen stored numbers.
+    fn load_short(self, from: &[f32; 16]) -> Self::Short;
+    /// Out of the registers.
+    fn array_short(self, a: Self::Short) -> [f32; 16];
+    /// [`Self::fused`] in single precision.
+    fn fused_short(self, a: Self::Short, b: Self::Short, c: Self::Short) -> Self::Short;
+
     /// `a + b c`, rounded twice.
     #[inline(always)]
     fn add_product(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
@@ -206,6 +218,32 @@ impl Lanes for Baseline {
             self.add_product(a, b, c)
         }
     }
+
+    type Short = [f32; 16];
+
+    #[inline(always)]
+    fn splat_short(self, value: f32) -> [f32; 16] {
+        [value; 16]
+    }
+
+    #[inline(always)]
+    fn load_short(self, from: &[f32; 16]) -> [f32; 16] {
+        *from
+    }
+
+    #[inline(always)]
+    fn array_short(self, a: [f32; 16]) -> [f32; 16] {
+        a
+    }
+
+    #[inline(always)]
+    fn fused_short(self, a: [f32; 16], b: [f32; 16], c: [f32; 16]) -> [f32; 16] {
+        if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
+            std::array::from_fn(|l| b[l].mul_add(c[l], a[l]))
+        } else {
+            std::array::from_fn(|l| a[l] + b[l] * c[l])
+        }
+    }
 }
 
 /// `2^52 + 1023`: added to a whole number `n`, the low bits are the exponent field of `2^n`.
@@ -266,7 +304,7 @@ pub(crate) fn log<L: Lanes>(lanes: L, x: &[f64; 8]) -> L::Vector {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use std::arch::x86_64::{__m256d, __m512d};
+    use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
     use pulp::cast;
     use pulp::x86::{V3, V4};
@@ -342,6 +380,28 @@ mod x86 {
         fn fused(self, a: [__m256d; 2], b: [__m256d; 2], c: [__m256d; 2]) -> [__m256d; 2] {
             std::array::from_fn(|k| self.fma._mm256_fmadd_pd(b[k], c[k], a[k]))
         }
+
+        type Short = [__m256; 2];
+
+        #[inline(always)]
+        fn splat_short(self, value: f32) -> [__m256; 2] {
+            [self.avx._mm256_set1_ps(value); 2]
+        }
+
+        #[inline(always)]
+        fn load_short(self, from: &[f32; 16]) -> [__m256; 2] {
+            cast(*from)
+        }
+
+        #[inline(always)]
+        fn array_short(self, a: [__m256; 2]) -> [f32; 16] {
+            cast(a)
+        }
+
+        #[inline(always)]
+        fn fused_short(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+            std::array::from_fn(|k| self.fma._mm256_fmadd_ps(b[k], c[k], a[k]))
+        }
     }
 
     /// AVX-512: one register of eight.
@@ -391,6 +451,28 @@ mod x86 {
         fn fused(self, a: __m512d, b: __m512d, c: __m512d) -> __m512d {
             self.avx512f._mm512_fmadd_pd(b, c, a)
         }
+
+        type Short = __m512;
+
+        #[inline(always)]
+        fn splat_short(self, value: f32) -> __m512 {
+            self.avx512f._mm512_set1_ps(value)
+        }
+
+        #[inline(always)]
+        fn load_short(self, from: &[f32; 16]) -> __m512 {
+            cast(*from)
+        }
+
+        #[inline(always)]
+        fn array_short(self, a: __m512) -> [f32; 16] {
+            cast(a)
+        }
+
+        #[inline(always)]
+        fn fused_short(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+            self.avx512f._mm512_fmadd_ps(b, c, a)
+        }
     }
 }
 
@@ -409,6 +491,28 @@ pub(super) mod tests {
             let e = exp(lanes, x);
             let near = exp(lanes, lanes.min(x, lanes.sub(lanes.splat(0.0), x)));
             [e, log_one_plus(lanes, near), lanes.where_negative(x, near, e)].map(|v| lanes.array(v))
+        }
+    }
+
+    struct Sixteen([[f32; 16]; 2]);
+
+    impl Kernel for Sixteen {
+        type Output = [f32; 16];
+
+        #[inline(always)]
+        fn call<L: Lanes>(self, lanes: L) -> [f32; 16] {
+            let [a, b] = self.0.map(|x| lanes.load_short(&x));
+            lanes.array_short(lanes.fused_short(a, b, lanes.splat_short(1.5)))
+        }
+    }
+
+    #[test]
+    fn sixteen_numbers_keep_their_lanes() {
+        let (a, b) = (std::array::from_fn(|l| l as f32), std::array::from_fn(|l| 0.25 * l as f32));
+        for arch in sets() {
+            // Exact in four bytes.
+            let expected = std::array::from_fn(|l| 1.375 * l as f32);
+            assert_eq!(run(arch, Sixteen([a, b])), expected);
         }
     }
 

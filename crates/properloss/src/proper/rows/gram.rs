@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use super::gram_sums::{AddGram, Double, LEFT, Precision, Shape, Single};
 use super::{FoldBlock, Halt, Halted};
 use crate::design::{Kernel, Lanes, arch, run};
 use crate::proper::curve::Curve;
@@ -21,6 +22,11 @@ const AHEAD: usize = 2;
 const PREFETCHED: usize = 512;
 /// Adding parts takes time: at most this many numbers in all of them, but always one part a fold.
 const MAX_PARTIAL: usize = 1 << 25;
+/// Dimension from which on single precision saves time; where it is small, copies of a row and its weight give the same
+/// model to many digits.
+const LEAST_SINGLE: usize = 65;
+/// Weights of rows for that, times their curvature far from the largest and the least number.
+const SINGLE_WEIGHTS: std::ops::Range<f64> = 1e-15..1e15;
 /// Rows that a thread chooses from at a time.
 const CHUNK: usize = 1 << 14;
 
@@ -67,11 +73,28 @@ impl FoldBlock<'_> {
         &self,
         curve: &Curve<'_>,
         w: &[f64],
+        rows: (Option<&[Vec<u32>]>, usize),
+        halt: Halt<'_>,
+    ) -> Result<FoldGrams, Halted> {
+        let even = || self.weights.iter().all(|w| *w == 0.0 || SINGLE_WEIGHTS.contains(w));
+        if self.dimension() >= LEAST_SINGLE && even() {
+            let grams = self.grams_in::<Single>(curve, w, rows, halt)?;
+            if grams.gram.iter().flatten().all(|x| x.is_finite()) {
+                return Ok(grams);
+            }
+        }
+        self.grams_in::<Double>(curve, w, rows, halt)
+    }
+
+    fn grams_in<P: Precision>(
+        &self,
+        curve: &Curve<'_>,
+        w: &[f64],
         (chosen, wanted): (Option<&[Vec<u32>]>, usize),
         halt: Halt<'_>,
     ) -> Result<FoldGrams, Halted> {
         let d = self.dimension();
-        let shape = Shape::new(d);
+        let shape = Shape::new::<P>(d);
         let lists = chosen.unwrap_or(&self.of_fold);
         let most = (MAX_PARTIAL / (shape.size() * self.folds.count)).clamp(1, 16);
         let parts = (wanted / (self.folds.count * 4 * BLOCK)).clamp(1, most);
@@ -85,7 +108,7 @@ impl FoldBlock<'_> {
         let sums = Mutex::new(InOrder { sums, ..InOrder::default() });
         // Whoever is free takes the next: few parts wait, `d²` numbers each.
         tasks.iter().enumerate().par_bridge().try_for_each(|(number, &(fold, list))| {
-            let part = self.gram_of(curve, w, list, shape, halt)?;
+            let part = self.gram_of::<P>(curve, w, list, shape, halt)?;
             sums.lock().unwrap_or_else(PoisonError::into_inner).take(number, fold, part);
             Ok(())
         })?;
@@ -101,7 +124,7 @@ impl FoldBlock<'_> {
         Ok(result)
     }
 
-    fn gram_of(
+    fn gram_of<P: Precision>(
         &self,
         curve: &Curve<'_>,
         w: &[f64],
@@ -110,8 +133,8 @@ impl FoldBlock<'_> {
         halt: Halt<'_>,
     ) -> Result<Part, Halted> {
         let mut part = Part::new(shape);
-        let mut left = vec![[0.0; 8]; BLOCK * shape.left / 8];
-        let mut right = vec![[0.0; 8]; BLOCK * shape.right / 8];
+        let mut left = vec![P::LEFT_ZEROS; BLOCK * shape.left / LEFT];
+        let mut right = vec![P::ZEROS; BLOCK * shape.right / P::WIDTH];
         let mut row = vec![0.0; shape.right];
         for list in list.chunks(BLOCK) {
             if halt() {
@@ -119,10 +142,10 @@ impl FoldBlock<'_> {
             }
             let count = list.len();
             let (row, left, right, part) = (&mut row, &mut left, &mut right, &mut part);
-            run(arch(), Pack { rows: self, curve, w, list, shape, row, left, right, part });
-            let (left, right) =
-                (&left[..count * shape.left / 8], &right[..count * shape.right / 8]);
-            run(arch(), AddGram { left, right, count, shape, sums: &mut part.sums });
+            run(arch(), Pack::<P> { rows: self, curve, w, list, shape, row, left, right, part });
+            let left = &left[..count * shape.left / LEFT];
+            let right = &right[..count * shape.right / P::WIDTH];
+            run(arch(), AddGram::<P> { left, right, count, shape, sums: &mut part.sums });
         }
         Ok(part)
     }
@@ -176,20 +199,20 @@ fn prefetch_row<L: Lanes, T: Storage>(lanes: L, values: &[T], start: usize, colu
     }
 }
 
-/// Rows to be copied out: `x̃` to the left factor, `h x̃` and `x̃ r` to the right one, eight columns a panel.
-struct Pack<'a> {
+/// Rows to be copied out: `x̃` to the left factor, `h x̃` and `x̃ r` to the right one, in panels of columns.
+struct Pack<'a, P: Precision> {
     rows: &'a FoldBlock<'a>,
     curve: &'a Curve<'a>,
     w: &'a [f64],
     list: &'a [u32],
     shape: Shape,
     row: &'a mut [f64],
-    left: &'a mut [[f64; 8]],
-    right: &'a mut [[f64; 8]],
+    left: &'a mut [[P::Number; LEFT]],
+    right: &'a mut [P::Group],
     part: &'a mut Part,
 }
 
-impl Kernel for Pack<'_> {
+impl<P: Precision> Kernel for Pack<'_, P> {
     type Output = ();
 
     #[inline(always)]
@@ -209,55 +232,14 @@ impl Kernel for Pack<'_> {
             let h = weight * curve.curvature(z);
             part.loss += weight * point.loss;
             part.weight += weight;
-            let (groups, _) = row.as_chunks::<8>();
-            for (panel, x) in groups.iter().enumerate() {
-                if panel < shape.left / 8 {
-                    left[panel * count + k] = *x;
-                }
-                let right = &mut right[panel * count + k];
-                for l in 0..8 {
-                    right[l] = h * x[l];
-                }
+            for (panel, x) in row[..shape.left].as_chunks::<LEFT>().0.iter().enumerate() {
+                left[panel * count + k] = P::left(x);
             }
-            right[d / 8 * count + k][d % 8] = weight * point.slope;
-        }
-    }
-}
-
-/// Widths of the two factors: columns and intercept, and these with the gradient.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    dimension: usize,
-    left: usize,
-    right: usize,
-}
-
-impl Shape {
-    fn new(dimension: usize) -> Self {
-        Self {
-            dimension,
-            left: dimension.next_multiple_of(8),
-            right: (dimension + 1).next_multiple_of(8),
-        }
-    }
-
-    fn size(self) -> usize {
-        self.left * self.right
-    }
-
-    /// Both triangles of the Gram alone, from the upper one, in the place of the sums.
-    fn square(self, mut sums: Vec<f64>) -> Vec<f64> {
-        let d = self.dimension;
-        for a in 0..d {
-            sums.copy_within(a * self.right..a * self.right + d, a * d);
-        }
-        sums.truncate(d * d);
-        for a in 0..d {
-            for b in a + 1..d {
-                sums[b * d + a] = sums[a * d + b];
+            for (panel, x) in row.chunks_exact(P::WIDTH).enumerate() {
+                right[panel * count + k] = P::right(h, x);
             }
+            P::set(&mut right[d / P::WIDTH * count + k], d % P::WIDTH, weight * point.slope);
         }
-        sums
     }
 }
 
@@ -303,88 +285,6 @@ impl InOrder {
     }
 }
 
-/// Adds `left' right` to the upper triangle of `sums`: panels of eight columns, `count` rows each.
-struct AddGram<'a> {
-    left: &'a [[f64; 8]],
-    right: &'a [[f64; 8]],
-    count: usize,
-    shape: Shape,
-    sums: &'a mut [f64],
-}
-
-impl Kernel for AddGram<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call<L: Lanes>(self, lanes: L) {
-        let Self { left, right, count, shape, sums } = self;
-        let panels = shape.right / 8;
-        for (a, left) in left.chunks_exact(count).enumerate() {
-            let mut b = a;
-            // Tiles of 8 x 24 where the registers hold them, else of 4 x 8.
-            while L::MANY_REGISTERS && b + 3 <= panels {
-                tile::<L, 8, 3>(
-                    lanes,
-                    left,
-                    0,
-                    right,
-                    b,
-                    count,
-                    &mut sums[8 * a * shape.right..],
-                    shape.right,
-                );
-                b += 3;
-            }
-            while b < panels {
-                for half in [0, 4] {
-                    let sums = &mut sums[(8 * a + half) * shape.right..];
-                    tile::<L, 4, 1>(lanes, left, half, right, b, count, sums, shape.right);
-                }
-                b += 1;
-            }
-        }
-    }
-}
-
-/// `A` columns of a left panel from `offset` on, times `B` right panels from `first` on.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn tile<L: Lanes, const A: usize, const B: usize>(
-    lanes: L,
-    left: &[[f64; 8]],
-    offset: usize,
-    right: &[[f64; 8]],
-    first: usize,
-    count: usize,
-    sums: &mut [f64],
-    stride: usize,
-) {
-    let mut tile = [[lanes.splat(0.0); B]; A];
-    let panels: [&[[f64; 8]]; B] =
-        std::array::from_fn(|b| &right[(first + b) * count..(first + b + 1) * count]);
-    for (i, left) in left[..count].iter().enumerate() {
-        // A loop: closures in kernels are not always compiled into them.
-        let mut right = [lanes.splat(0.0); B];
-        for b in 0..B {
-            right[b] = lanes.load(&panels[b][i]);
-        }
-        for a in 0..A {
-            let x = lanes.splat(left[offset + a]);
-            for b in 0..B {
-                tile[a][b] = lanes.fused(tile[a][b], x, right[b]);
-            }
-        }
-    }
-    for a in 0..A {
-        for b in 0..B {
-            let at = a * stride + 8 * (first + b);
-            for (sum, t) in sums[at..at + 8].iter_mut().zip(lanes.array(tile[a][b])) {
-                *sum += t;
-            }
-        }
-    }
-}
-
 /// `a·b` in eight lanes.
 #[inline(always)]
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -400,4 +300,121 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
         lanes[l] += a * b;
     }
     lanes.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proper::folds::{Assignment, Random};
+    use crate::proper::rows::{Numbers, Split};
+
+    const COLUMNS: usize = 77;
+    const ROWS: usize = 1003;
+    const FOLDS: usize = 3;
+    /// `BLOCK` products of three rounded numbers, each sum rounded once.
+    const ROUNDING: f64 = (BLOCK + 4) as f64 * f32::EPSILON as f64 / 2.0;
+
+    struct Case {
+        x: Vec<f64>,
+        labels: Vec<u8>,
+        split: Split,
+        w: Vec<f64>,
+    }
+
+    impl Case {
+        /// Rows of weights about this size; some columns with tails.
+        fn new(weight: f64) -> Self {
+            let mut random = Random(11);
+            let mut unit = || random.next() as f64 / u64::MAX as f64;
+            let x: Vec<f64> = (0..ROWS * COLUMNS)
+                .map(|k| if k % 5 == 0 { (unit() - 0.5) / unit() } else { 3.0 + unit() })
+                .collect();
+            let labels = (0..ROWS).map(|_| u8::from(unit() < 0.3)).collect();
+            let weights = (0..ROWS).map(|i| if i % 9 == 0 { 0.0 } else { weight * (0.5 + unit()) });
+            let of_row = (0..ROWS).map(|i| (i % FOLDS) as u32).collect();
+            let folds = Assignment { of_row, count: FOLDS };
+            let mut split = Split::new(weights.collect(), folds, Numbers::From(0), COLUMNS);
+            split.standardise(&[3.5; COLUMNS], &[2.0; COLUMNS]);
+            Self { x, labels, split, w: (0..=COLUMNS).map(|_| 0.2 * (unit() - 0.5)).collect() }
+        }
+
+        fn block(&self) -> FoldBlock<'_> {
+            let matrix = Matrix::dense_f64(&self.x, ROWS, COLUMNS).unwrap();
+            FoldBlock { matrix, labels: &self.labels, split: &self.split }
+        }
+
+        fn chosen(&self) -> FoldGrams {
+            self.block().grams(&Curve::Logistic, &self.w, (None, ROWS), &|| false).unwrap()
+        }
+
+        fn summed_in<P: Precision>(&self) -> FoldGrams {
+            self.block().grams_in::<P>(&Curve::Logistic, &self.w, (None, ROWS), &|| false).unwrap()
+        }
+
+        /// `Σ h x̃ x̃'` and `Σ r x̃` of a fold, one product after the other.
+        fn by_hand(&self, fold: usize) -> (Vec<f64>, Vec<f64>) {
+            let d = COLUMNS + 1;
+            let (mut gram, mut gradient) = (vec![0.0; d * d], vec![0.0; d]);
+            for i in (fold..ROWS).step_by(FOLDS) {
+                let raw = &self.x[i * COLUMNS..(i + 1) * COLUMNS];
+                let x: Vec<f64> = raw.iter().map(|x| 2.0 * (x - 3.5)).chain([1.0]).collect();
+                let z: f64 = x.iter().zip(&self.w).map(|(x, w)| x * w).sum();
+                let p = 1.0 / (1.0 + (-z).exp());
+                let weight = self.split.weights[i];
+                for a in 0..d {
+                    gradient[a] += weight * (p - f64::from(self.labels[i])) * x[a];
+                    for b in 0..d {
+                        gram[a * d + b] += weight * p * (1.0 - p) * x[a] * x[b];
+                    }
+                }
+            }
+            (gram, gradient)
+        }
+    }
+
+    /// Relative to what the products would be without their signs, by Cauchy and Schwarz.
+    fn worst(case: &Case, grams: &FoldGrams) -> f64 {
+        let d = COLUMNS + 1;
+        let mut worst = 0.0f64;
+        for fold in 0..FOLDS {
+            let (gram, gradient) = case.by_hand(fold);
+            let squares: f64 = (fold..ROWS).step_by(FOLDS).map(|i| case.split.weights[i]).sum();
+            for a in 0..d {
+                for b in 0..d {
+                    let size = (gram[a * d + a] * gram[b * d + b]).sqrt();
+                    let off = grams.gram[fold][a * d + b] - gram[a * d + b];
+                    worst = worst.max(off.abs() / size);
+                }
+                // h is at most 1/4 and at least a hundredth here, |r| below 1.
+                let size = (100.0 * gram[a * d + a] * squares).sqrt();
+                worst = worst.max((grams.gradient[fold][a] - gradient[a]).abs() / size);
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn grams_are_the_sums_by_hand() {
+        let case = Case::new(1.0);
+        let double = worst(&case, &case.summed_in::<Double>());
+        assert!(double < ROWS as f64 * f64::EPSILON, "{double:e}");
+        let single = worst(&case, &case.summed_in::<Single>());
+        assert!(single < ROUNDING && single > 1e-10, "{single:e}");
+        let (a, b) = (case.chosen(), case.summed_in::<Single>());
+        assert_eq!(a, b);
+    }
+
+    /// Where single precision has no numbers for the products, double precision has.
+    #[test]
+    fn extreme_weights_are_summed_in_double_precision() {
+        for weight in [1e-20, 1e16] {
+            let case = Case::new(weight);
+            assert_eq!(case.chosen(), case.summed_in::<Double>());
+        }
+        let mut case = Case::new(1.0);
+        // Finite, and not as a square; a weight would saturate the row.
+        (case.x[COLUMNS + 1], case.w[1]) = (1e25, 0.0);
+        assert_eq!(case.chosen(), case.summed_in::<Double>());
+        assert!(!case.summed_in::<Single>().gram[1].iter().all(|x| x.is_finite()));
+    }
 }

@@ -9,7 +9,7 @@
 //! moments      weight, mean, spread of every column in every fold                    (moments.rs)
 //! lane_sums    loss and gradient of eight models; loss of the held-out scores        (lane_sums.rs)
 //! losses       held-out loss of eight sets of fold models, one a lane                (losses.rs)
-//! grams        X'HX of every fold at one model, with its gradient and loss           (gram.rs)
+//! grams        X'HX of every fold at one model, with its gradient and loss           (gram.rs, gram_sums.rs)
 //! scored       held-out scores of one set of fold models, counted in bins            (scores.rs)
 //! gathered     some rows themselves, chosen by a hash of their numbers               (gather.rs)
 //! ```
@@ -26,6 +26,7 @@ mod check;
 mod fold_rows;
 mod gather;
 mod gram;
+mod gram_sums;
 mod known_scores;
 mod lane_sums;
 mod losses;
