@@ -189,6 +189,8 @@ impl Walkers {
             };
             let place = at.under(penalty, &self.seen);
             let after = history.advance(&self.pairs, place, moves, &mut trial);
+            // The gradients of the pass before are in the anchor.
+            drop(seen.take());
             let sums = rows.lane_sums(curve, self.first, &trial, halt)?;
             passes += 1;
             for l in 0..models {

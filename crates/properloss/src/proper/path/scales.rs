@@ -179,8 +179,9 @@ impl Scales {
             .collect();
         (0..models.div_ceil(LANES))
             .map(|group| {
-                let mut penalty = vec![[1.0; LANES]; columns];
-                for (j, penalty) in penalty.iter_mut().enumerate() {
+                let mut penalty = vec![[1.0; LANES]; columns + 1];
+                penalty[columns] = [0.0; LANES];
+                for (j, penalty) in penalty[..columns].iter_mut().enumerate() {
                     let s = self.share[j];
                     if s == 0.0 {
                         continue;
@@ -192,7 +193,6 @@ impl Scales {
                         penalty[l] = traces[k] * power(r, 2.0 * a) * base;
                     }
                 }
-                penalty.push([0.0; LANES]);
                 penalty
             })
             .collect()

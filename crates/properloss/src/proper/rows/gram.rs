@@ -3,12 +3,10 @@
 //! The fold models differ by a fifth of the rows, so one visit serves them all: the Hessian of model
 //! `k` is the sum of the other folds' parts, near enough to solve with. Other penalties cost nothing.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use rayon::prelude::*;
 
 use super::gram_sums::{AddGram, Double, LEFT, Precision, Shape, Single};
+use super::in_order::add_in_order;
 use super::{FoldBlock, Halt, Halted};
 use crate::design::{Kernel, Lanes, arch, run};
 use crate::proper::curve::Curve;
@@ -104,15 +102,12 @@ impl FoldBlock<'_> {
                 lists[fold].chunks(size).map(move |list| (fold, list))
             })
             .collect();
-        let sums = (0..self.folds.count).map(|_| Part::default()).collect();
-        let sums = Mutex::new(InOrder { sums, ..InOrder::default() });
-        // Whoever is free takes the next: few parts wait, `d²` numbers each.
-        tasks.iter().enumerate().par_bridge().try_for_each(|(number, &(fold, list))| {
-            let part = self.gram_of::<P>(curve, w, list, shape, halt)?;
-            sums.lock().unwrap_or_else(PoisonError::into_inner).take(number, fold, part);
-            Ok(())
-        })?;
-        let InOrder { sums, .. } = sums.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let sums: Vec<Part> = (0..self.folds.count).map(|_| Part::default()).collect();
+        let work = |_, (fold, list)| {
+            self.gram_of::<P>(curve, w, list, shape, halt).map(|part| (fold, part))
+        };
+        let add = |sums: &mut Vec<Part>, (fold, part): (usize, Part)| sums[fold].add(part);
+        let sums = add_in_order(tasks.into_iter(), work, sums, add)?;
         let mut result = FoldGrams { dimension: d, ..FoldGrams::default() };
         for mut part in sums {
             part.sums.resize(shape.size(), 0.0);
@@ -264,24 +259,6 @@ impl Part {
         self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
         self.loss += other.loss;
         self.weight += other.weight;
-    }
-}
-
-/// The sums of the folds, from parts that are added in the order of their numbers whenever they come.
-#[derive(Default)]
-struct InOrder {
-    sums: Vec<Part>,
-    waiting: BTreeMap<usize, (usize, Part)>,
-    next: usize,
-}
-
-impl InOrder {
-    fn take(&mut self, number: usize, fold: usize, part: Part) {
-        self.waiting.insert(number, (fold, part));
-        while let Some((fold, part)) = self.waiting.remove(&self.next) {
-            self.sums[fold].add(part);
-            self.next += 1;
-        }
     }
 }
 

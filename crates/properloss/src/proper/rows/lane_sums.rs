@@ -1,7 +1,6 @@
 //! Loss and gradient of eight models in one visit of the rows.
 
-use rayon::prelude::*;
-
+use super::in_order::add_in_order;
 use super::short::{RawShort, ShortChunk, ShortLine};
 use super::tiles::{BLOCK, Losses, ROWS, TILE, Window, add_gradient, add_scores};
 use super::{FoldBlock, Halt, Halted, HeldOut, LANES, Lane, Line};
@@ -85,22 +84,17 @@ impl FoldBlock<'_> {
         };
         let masks = &self.masks(first);
         let pass = Pass { rows: self, curve, first, w: &raw, short: &short, shift, masks };
-        let parts: Result<Vec<Partial>, Halted> = held_out
-            .par_chunks_mut(chunk)
-            .enumerate()
-            .map(|(number, held_out)| {
-                if halt() {
-                    return Err(Halted);
-                }
-                Ok(pass.chunk(number * chunk, held_out))
-            })
-            .collect();
-        let mut parts = parts?.into_iter();
-        let mut total = parts.next().ok_or(Halted)?;
-        for part in parts {
-            total.add(&part);
+        let work = |number: usize, held_out: &mut [f64]| {
+            if halt() { Err(Halted) } else { Ok(pass.chunk(number * chunk, held_out)) }
+        };
+        if held_out.len() <= chunk {
+            return work(0, held_out);
         }
-        Ok(total)
+        let add = |total: &mut Option<Partial>, part: Partial| match total {
+            Some(total) => total.add(&part),
+            none => *none = Some(part),
+        };
+        add_in_order(held_out.chunks_mut(chunk), work, None, add)?.ok_or(Halted)
     }
 
     /// Rows per part: enough work to hide a task, few enough parts that adding them up is cheap.

@@ -27,6 +27,7 @@ mod fold_rows;
 mod gather;
 mod gram;
 mod gram_sums;
+mod in_order;
 mod known_scores;
 mod lane_sums;
 mod losses;
