@@ -135,7 +135,7 @@ impl Walkers {
         (gains, Beginnings { products, gradients })
     }
 
-    /// Minimises `loss + Σ P w² / 2` from `start` on; the products there may be known.
+    /// Minimises `loss + Σ P w² / 2` from `at` on; the products there may be known.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn descend(
         &mut self,
@@ -143,14 +143,13 @@ impl Walkers {
         curve: &Curve<'_>,
         penalty: &[Lane],
         metric: &Metric<'_>,
-        start: &Anchor,
+        mut at: Anchor,
         known: Option<Products>,
         stop: Stop,
         enough: Option<Enough<'_>>,
         halt: Halt<'_>,
     ) -> Result<Descended, Halted> {
         let models = LANES.min(rows.models() - self.first);
-        let mut at = start.clone();
         let mut history = History::new(self, metric, at.under(penalty, &self.seen), known);
         let mut walk = [Walk::default(); LANES];
         let mut trial = at.w.clone();

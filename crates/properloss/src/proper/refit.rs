@@ -198,7 +198,7 @@ fn descend(
         let mut walkers = known.next().unwrap_or_else(fresh);
         let penalty = &path.penalty[group];
         let reached =
-            walkers.descend(rows, curve, penalty, &metric, &start, None, stop, enough, halt)?;
+            walkers.descend(rows, curve, penalty, &metric, start, None, stop, enough, halt)?;
         passes = passes.max(1 + reached.passes);
         if lost.get() {
             return Ok(Refitted { w: None, passes });

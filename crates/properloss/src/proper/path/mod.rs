@@ -376,12 +376,14 @@ impl PathState {
         self.visited.iter().position(|point| point.at == Some(at))
     }
 
+    /// From the `anchors` of the visited point `from`.
     #[allow(clippy::too_many_arguments)]
     fn descend_from(
         &mut self,
         rows: &FoldRows<'_>,
         to: (usize, usize),
         from: usize,
+        starts: Vec<Anchor>,
         penalty: &[Vec<Lane>],
         metric: &Metric<'_>,
         known: Vec<Option<Products>>,
@@ -393,8 +395,7 @@ impl PathState {
         let (mut w, mut anchors, mut passes) = (Vec::new(), Vec::new(), 0);
         let mut seen = Vec::new();
         let (mut gain, mut contraction, mut decrease) = (0.0f64, 0.0f64, 0.0f64);
-        for (group, walkers) in self.walkers.iter_mut().enumerate() {
-            let start = &self.visited[from].anchors[group];
+        for ((group, walkers), start) in self.walkers.iter_mut().enumerate().zip(starts) {
             let reached = walkers.descend(
                 rows,
                 &Curve::Logistic,

@@ -2,7 +2,7 @@
 
 use super::walk::LOOSE;
 use super::{
-    FoldRows, GIVE_UP, Halt, Halted, MARGIN, MAX_POLISHED, Metric, PathState, Stop, Visited,
+    FoldRows, GIVE_UP, Halt, Halted, Lane, MARGIN, MAX_POLISHED, Metric, PathState, Stop, Visited,
     softmax,
 };
 
@@ -64,11 +64,27 @@ impl PathState {
             (NEARER * self.visited[at].decrease).max(LOOSE)
         };
         let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
+        self.visited[at] = self.descend_on(rows, to, at, &penalty, stop, halt)?;
+        Ok(())
+    }
+
+    /// Nearer to the minimum of a visited point. What is known there makes room: nobody asks for it meanwhile.
+    fn descend_on(
+        &mut self,
+        rows: &FoldRows<'_>,
+        to: (usize, usize),
+        at: usize,
+        penalty: &[Vec<Lane>],
+        stop: Stop,
+        halt: Halt<'_>,
+    ) -> Result<Visited, Halted> {
+        self.unit = None;
+        self.visited[at].w.clear();
+        let starts = std::mem::take(&mut self.visited[at].anchors);
         let (metric, known) = (Metric::Diagonal, Vec::new());
         let reached =
-            self.descend_from(rows, to, at, &penalty, &metric, known, stop, None, halt)?;
-        self.visited[at] = reached.point;
-        Ok(())
+            self.descend_from(rows, to, at, starts, penalty, &metric, known, stop, None, halt)?;
+        Ok(reached.point)
     }
 
     /// The likeliest point that is further from its minimum than its weight allows, and how near it is
@@ -128,13 +144,10 @@ impl PathState {
         let penalty = self.penalty(to);
         let stop = Stop { decrease, unseen: 1.0, max_steps: 100 };
         let polished = self.visited[at].polished + 1;
-        let metric = Metric::Diagonal;
-        let known = Vec::new();
-        let reached =
-            self.descend_from(rows, to, at, &penalty, &metric, known, stop, None, halt)?;
         let score = self.visited[at].score;
+        let point = self.descend_on(rows, to, at, &penalty, stop, halt)?;
         // It keeps its score until it is judged again.
-        self.visited[at] = Visited { polished, score, ..reached.point };
+        self.visited[at] = Visited { polished, score, ..point };
         Ok(())
     }
 }

@@ -272,8 +272,9 @@ fn visit_with(
     let enough = |held_out: f64| loose(best - GIVE_UP + held_out + price);
     let is_watched = !is_first && state.walkers.len() == 1;
     let enough: Option<Enough<'_>> = if is_watched { Some(&enough) } else { None };
+    let (starts, known) = (state.visited[start].anchors.clone(), Vec::new());
     let reached =
-        state.descend_from(rows, to, start, &penalty, &metric, Vec::new(), stop, enough, halt);
+        state.descend_from(rows, to, start, starts, &penalty, &metric, known, stop, enough, halt);
     drop(metric);
     let reached = match reached {
         // Nothing comes nearer by the steps of L-BFGS here: what is left is as good as it gets.

@@ -33,7 +33,7 @@ pub(in crate::proper) struct Scales {
     pub deviation: Vec<f64>,
     /// `s_kj / s_j` of every model, 0 where a column is constant in it.
     relative: Vec<Vec<f64>>,
-    /// `(mean over the rows of model k - mean over all) / s_j`.
+    /// `(mean over the rows of model k - mean over all) / s_j`; until [`Self::columns_seen`] was asked for.
     offset: Vec<Vec<f64>>,
     /// `s_j / max s`.
     share: Vec<f64>,
@@ -144,8 +144,9 @@ impl Scales {
         10f64.powf(g) / if trace > 0.0 { trace * unit } else { 1.0 }
     }
 
-    /// How the columns lie in the rows of every model, by groups of eight.
-    pub(in crate::proper) fn columns_seen(&self) -> Vec<Seen> {
+    /// How the columns lie in the rows of every model, by groups of eight; once.
+    pub(in crate::proper) fn columns_seen(&mut self) -> Vec<Seen> {
+        let offset = std::mem::take(&mut self.offset);
         let (models, columns) = (self.relative.len(), self.share.len());
         (0..models.div_ceil(LANES))
             .map(|group| {
@@ -157,7 +158,7 @@ impl Scales {
                         if r > 0.0 {
                             seen.square[j][l] = ((r * r) as f32).max(LEAST_SQUARE);
                         }
-                        seen.offset[j][l] = self.offset[k][j] as f32;
+                        seen.offset[j][l] = offset[k][j] as f32;
                     }
                 }
                 seen

@@ -229,8 +229,10 @@ impl PathState {
         // With more than eight models the held-out scores come in parts.
         let enough: Option<Enough<'_>> = if self.walkers.len() == 1 { Some(&enough) } else { None };
         let stop = Stop { decrease: LOOSE, unseen: 0.3, max_steps: 100 };
-        let reached =
-            self.descend_from(rows, to, start, &penalty, &metric, products, stop, enough, halt)?;
+        let starts = self.visited[start].anchors.clone();
+        let reached = self.descend_from(
+            rows, to, start, starts, &penalty, &metric, products, stop, enough, halt,
+        )?;
         self.visited.push(reached.point);
         self.forget_anchors(rows);
         Ok(())
