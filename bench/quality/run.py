@@ -106,7 +106,12 @@ def main():
     install()
     sys.path.insert(0, str(HERE))
     import cells
+    import methods
     import report
+
+    known = {*methods.CLASSIFIERS, *methods.CALIBRATORS}
+    for name in {*(arguments.methods or ()), *arguments.redo} - known:
+        parser.error(f"no method {name!r}; the methods are {', '.join(sorted(known))}")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / "records.jsonl"
