@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::examples::{Examples, Labels};
 use crate::labels::{Classes, LabelValues};
 use crate::memory::{Budget, Tally};
-use crate::options::{ReadOptions, Storage};
+use crate::options::Storage;
 use crate::read::Format;
 
 /// Encoded rows.
@@ -33,12 +33,13 @@ impl Collected {
         columns: usize,
         labels: Labels,
         weighted: bool,
-        options: &ReadOptions,
+        storage: Storage,
+        budget: Budget,
     ) -> Self {
         Self {
-            tally: Tally::new(Budget::or_machine(options.memory), file),
+            tally: Tally::new(budget, file),
             columns,
-            values: match options.storage {
+            values: match storage {
                 Storage::F64 => Stored::F64(Vec::new()),
                 Storage::F32 => Stored::F32(Vec::new()),
             },

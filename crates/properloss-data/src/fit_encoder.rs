@@ -11,7 +11,7 @@ use crate::encoder::{Column, ColumnKind, Encoder, Label, Writing};
 use crate::error::{Error, Place, Position, Result, clipped};
 use crate::examples::Labels;
 use crate::labels::{LabelValues, Wanted};
-use crate::memory::CATEGORY_LIMIT;
+use crate::memory::{Budget, CATEGORY_LIMIT};
 use crate::options::{Missing, ReadOptions};
 use crate::table::{Cell, Table, find_column};
 
@@ -121,7 +121,9 @@ impl Encoder {
             let (features, weighted) = (roles.features.len(), roles.weight.is_some());
             // Labels are kept as the numbers of their values until the classes are known.
             let labels = Labels::Several(Vec::new());
-            Collected::new(table.file(), features, labels, weighted, options)
+            // Rows that take more than half of the memory are counted first: nothing is taken for what will not fit.
+            let budget = Budget::new(Budget::or_machine(options.memory).bytes() / 2);
+            Collected::new(table.file(), features, labels, weighted, options.storage, budget)
         });
         let Scanned { labels, rows, other_class, mut kept } =
             scan(table.as_mut(), roles, options, &mut profiles, kept)?;
@@ -483,6 +485,10 @@ mod tests {
         assert_eq!(passes("a,b,y\n1,2,no\n3,,yes\n", &options), (1, true));
         assert_eq!(passes("a,b,y\n1,red,no\n3,blue,yes\n", &options), (1, true));
         assert_eq!(passes("a,b,y\n1,red,no\n3,5,yes\n2,blue,no\n", &options), (2, true));
+        // Two rows of a number and the number of a label, 12 bytes each, in half of the memory.
+        let little = |bytes| options.clone().with_memory(Some(bytes));
+        assert_eq!(passes("a,y\n1,no\n3,yes\n", &little(48)), (1, false));
+        assert_eq!(passes("a,y\n1,no\n3,yes\n", &little(46)), (1, true));
         let single = options.clone().with_storage(crate::options::Storage::F32);
         assert_eq!(passes("a,y\n1,no\n3e38,yes\n", &single), (1, false));
         assert_eq!(passes("a,y\n1,no\n4e38,yes\n", &single), (1, true));

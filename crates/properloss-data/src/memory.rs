@@ -1,6 +1,6 @@
 //! Memory is asked for, never taken: what reading may use, and the limits that no file passes.
 //!
-//! A reader that knows a size before it reads (IDX and Parquet say it, a table is counted in its
+//! A reader that knows a size before it reads (IDX says it, a table that is read twice was counted in its
 //! first pass) asks [`Budget::ask`] once. One that does not know it grows its vectors through a
 //! [`Tally`], which asks before each growth. Both refuse with the number of bytes; and allocation
 //! itself may fail, and is then the same error and not an abort.

@@ -343,7 +343,7 @@ fn read_table(
     let bound = encoder.bind(table.as_mut(), LabelUse::Require, unknown)?;
     let labels = Labels::of(encoder.label.as_ref());
     let weighted = encoder.weight.is_some();
-    let mut collected = Collected::new(table.file(), columns, labels, weighted, options);
+    let mut collected = Collected::new(table.file(), columns, labels, weighted, storage, budget);
     if let Some(rows) = rows.and_then(|rows| usize::try_from(rows).ok()) {
         collected.reserve(rows)?;
     }

@@ -114,7 +114,7 @@ fn memory_that_ends_in_the_first_pass_is_told_by_the_second() {
     let rows: String = (0..400).map(|i| format!("{i},{},{}\n", i * i, i % 2)).collect();
     let text = format!("a,b,y\n{rows}");
     let enough = ReadOptions::default().with_memory(Some(400 * 17));
-    // Labels wait in 4 bytes for their class: the first pass has no room for all, the second has.
+    // The first pass keeps rows in half of the memory at most.
     let (one, two) = both(&text, &enough);
     assert_eq!(one.unwrap(), two.unwrap());
     let (one, two) = both(&text, &enough.clone().with_memory(Some(400 * 17 - 1)));
